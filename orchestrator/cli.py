@@ -1,0 +1,149 @@
+"""The command line. Declares commands and options only: what a command needs is imported when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_EPILOG = """Exit codes: 0 answered, 1 unexpected, 2 usage, 3 state refused, 4 engine failed but resumable,
+5 stopped at a limit with a partial answer and resumable, 130 interrupted and resumable."""
+
+
+@click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="leadline")
+def leadline() -> None:
+    """Explore a code base too large to read.
+
+    Every claim in an answer cites lines that were checked against the code; an interrupted exploration resumes
+    where it stopped. Works without a key or a network; with a key, Claude plans, investigates and answers.
+    """
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+_quiet = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+_limits = [
+    click.option("--max-agents", type=click.IntRange(min=1), help="Most subagents over the whole session."),
+    click.option(
+        "--max-minutes",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Most minutes over the whole session, resumed runs included.",
+    ),
+    click.option("--parallel", type=click.IntRange(1, 64), help="Most subagents at the same time."),
+]
+
+
+def _with(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def apply(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return apply
+
+
+@leadline.command()
+@click.argument("repo", metavar="REPO")
+@click.argument("question")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "static", "claude"]),
+    default="auto",
+    show_default=True,
+    help="Who investigates. auto: claude when credentials are configured, else static.",
+)
+@click.option("--scope", multiple=True, metavar="PATH", help="Only look below this path of REPO; may be given again.")
+@_with(*_limits, _json, _quiet)
+def explore(**options: Any) -> int:
+    """Explore REPO (a path inside a git repository, or a plain folder) and answer QUESTION."""
+    from orchestrator.commands.explore import explore as run
+
+    return run(**options)
+
+
+@leadline.command()
+@click.argument("session", required=False)
+@_with(*_limits, _json, _quiet)
+@click.option("--takeover", is_flag=True, help="Take over a session whose holder is gone but whose lock is not.")
+def resume(**options: Any) -> int:
+    """Go on with an interrupted SESSION (default: the newest one of this repository)."""
+    from orchestrator.commands.explore import resume as run
+
+    return run(**options)
+
+
+@leadline.command()
+@_with(_json)
+def sessions(**options: Any) -> int:
+    """List all sessions: live, interrupted, stopped at a limit, finished, damaged."""
+    from orchestrator.commands.sessions import sessions as run
+
+    return run(**options)
+
+
+@leadline.command()
+@click.argument("session")
+@click.option("--findings", "what", flag_value="findings", help="Its findings with their citations.")
+@click.option("--manifest", "what", flag_value="manifest", help="Its manifest as stored.")
+@click.option("--tasks", "what", flag_value="tasks", help="Its tasks and how each one ended.")
+@_with(_json)
+def show(**options: Any) -> int:
+    """Show the answer of SESSION, or another part of it."""
+    from orchestrator.commands.sessions import show as run
+
+    return run(**options)
+
+
+@leadline.command()
+@click.argument("ref")
+@click.option("--session", help="Look in this session only.")
+@_with(_json)
+def evidence(**options: Any) -> int:
+    """Print the raw bytes that a finding was drawn from. REF: sha256:<hex>, or its first digits."""
+    from orchestrator.commands.sessions import evidence as run
+
+    return run(**options)
+
+
+@leadline.command()
+@click.argument("repo", metavar="REPO")
+@click.argument("query", required=False)
+@click.option("--query-file", metavar="FILE", help="Read the query from FILE (- for standard input).")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most files to print.")
+@click.option("--scope", multiple=True, metavar="PATH", help="Only look below this path of REPO; may be given again.")
+@_with(_json, _quiet)
+def find(**options: Any) -> int:
+    """Rank the files and symbols of REPO for QUERY, each with the reason why."""
+    from orchestrator.commands.code import find as run
+
+    return run(**options)
+
+
+@leadline.command(name="map")
+@click.argument("repo", metavar="REPO")
+@click.option("--scope", multiple=True, metavar="PATH", help="Only look below this path of REPO; may be given again.")
+@_with(_json, _quiet)
+def map_(**options: Any) -> int:
+    """Print the repository brief: languages, packages, entry points, layers, cycles, hubs, docs."""
+    from orchestrator.commands.code import map_ as run
+
+    return run(**options)
+
+
+@leadline.command()
+@click.argument("session", nargs=-1)
+@click.option("--finished", is_flag=True, help="Remove all finished sessions.")
+@click.option(
+    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Remove sessions not used for DAYS days."
+)
+@click.option("--cache", is_flag=True, help="Remove the code index; it is built again when needed.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@_with(_json)
+def clean(**options: Any) -> int:
+    """Remove sessions or the cache. A live session is never removed."""
+    from orchestrator.commands.sessions import clean as run
+
+    return run(**options)

@@ -1,0 +1,89 @@
+"""Settings: flag beats environment beats the user's own file beats default. Never read from the explored repository."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from manifests.errors import UsageError
+
+_CREDENTIALS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "LEADLINE_PROVIDER",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the person configured. `file` holds the parsed configuration file, one table a subject."""
+
+    state_dir: Path
+    cache_dir: Path
+    parallel: int = 4
+    max_agents: int = 40
+    max_minutes: float = 60.0
+    silence_s: float = 300.0
+    file: Mapping[str, object] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether anything is configured that a model endpoint could be reached with."""
+        claude = self.file.get("claude")
+        configured = isinstance(claude, Mapping) and any(
+            claude.get(k) for k in ("api_key", "auth_token", "base_url", "provider")
+        )
+        return configured or any(self.environment.get(name) for name in _CREDENTIALS)
+
+
+def load_settings(environment: Mapping[str, str]) -> Settings:
+    """Roots, limits and the user's file. Raises UsageError for a file that cannot be parsed or a wrong value."""
+    import platformdirs
+
+    state = environment.get("LEADLINE_STATE_DIR") or platformdirs.user_state_path("leadline")
+    cache = environment.get("LEADLINE_CACHE_DIR") or platformdirs.user_cache_path("leadline")
+    config = Path(environment.get("LEADLINE_CONFIG") or platformdirs.user_config_path("leadline") / "config.toml")
+    parsed = _read_file(config, required=bool(environment.get("LEADLINE_CONFIG")))
+    limits = parsed.get("limits", {})
+    if not isinstance(limits, Mapping):
+        raise UsageError(f"{config}: `limits` is not a table", hint="write [limits] and one setting a line below it")
+    return Settings(
+        state_dir=Path(state).expanduser().absolute(),
+        cache_dir=Path(cache).expanduser().absolute(),
+        parallel=int(_number(limits, "parallel", 4, config, least=1)),
+        max_agents=int(_number(limits, "max_agents", 40, config, least=1)),
+        max_minutes=_number(limits, "max_minutes", 60.0, config, least=0.01),
+        silence_s=_number(limits, "silence_seconds", 300.0, config, least=1),
+        file=parsed,
+        environment=dict(environment),
+    )
+
+
+def _read_file(path: Path, *, required: bool) -> Mapping[str, object]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        if required:
+            raise UsageError(f"no configuration file at {path}", hint="correct or unset LEADLINE_CONFIG") from None
+        return {}
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {os.strerror(error.errno or 0)}", hint="check its permissions"
+        ) from error
+    try:
+        return tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not valid TOML: {error}", hint="correct the file, or move it away") from error
+
+
+def _number(table: Mapping[str, object], key: str, default: float, source: Path, *, least: float) -> float:
+    value = table.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+        raise UsageError(f"{source}: limits.{key} is {value!r}", hint=f"give a number of at least {least:g}")
+    return float(value)

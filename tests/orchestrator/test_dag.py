@@ -1,0 +1,52 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manifests.tasks import Task
+from orchestrator.dag import PlanRefused, check_plan, waves
+
+PATHS = {"src/a.py", "src/deep/b.py", "docs/x.md"}
+
+
+def task(id: str, *, scope: tuple[str, ...] = (), after: tuple[str, ...] = (), question: str = "q") -> Task:
+    return Task(id=id, role="investigate", question=question, scope=scope, depends_on=after)
+
+
+def refused(*tasks: Task, most: int = 10) -> str:
+    with pytest.raises(PlanRefused) as caught:
+        check_plan(tasks, known_paths=PATHS, finished=(), most=most)
+    return str(caught.value)
+
+
+def test_a_sound_plan_passes() -> None:
+    plan = [task("a", scope=("src/deep",)), task("b", scope=("docs",), question="r", after=("a",))]
+    check_plan(plan, known_paths=PATHS, finished=(), most=2)
+
+
+def test_each_fault_is_named() -> None:
+    assert "circle" in refused(task("a", scope=("docs",), after=("b",)), task("b", scope=("src",), after=("a",)))
+    assert "two tasks are the same: a" in refused(task("a"), task("a"))
+    assert "'lib' is not in the snapshot" in refused(task("a", scope=("lib",)))
+    assert "depends on z" in refused(task("a", after=("z",)))
+    assert "asks nothing" in refused(task("a", question="  "))
+    assert "at most 1" in refused(task("a", scope=("src",)), task("b", scope=("docs",)), most=1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(("src",), ("src/deep",)), (("src/a.py",), ("src/a.py",)), ((), ("docs",)), (("src/",), ("src",))],
+)
+def test_overlapping_scopes_are_refused(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    assert "overlap" in refused(task("a", scope=one), task("b", scope=other))
+
+
+def test_folders_that_share_a_prefix_do_not_overlap() -> None:
+    check_plan([task("a", scope=("s",)), task("b", scope=("src",))], known_paths={"s/x", "src/x"}, finished=(), most=9)
+
+
+@given(st.lists(st.lists(st.integers(0, 30), max_size=4), max_size=30))
+def test_waves_put_every_task_after_what_it_depends_on(links: list[list[int]]) -> None:
+    tasks = [task(str(n), after=tuple({str(d) for d in deps if d < n})) for n, deps in enumerate(links)]
+    level = {i: n for n, wave in enumerate(waves(tasks)) for i in wave}
+    assert set(level) == {t.id for t in tasks}
+    assert all(level[d] < level[t.id] for t in tasks for d in t.depends_on)
