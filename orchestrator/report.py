@@ -68,12 +68,7 @@ def to_document(report: Report) -> dict[str, object]:
         "status": report.status,
         "engine": report.engine,
         "repository": report.repository,
-        "snapshot": {
-            "kind": report.snapshot.kind,
-            "commit": report.snapshot.commit,
-            "tree": report.snapshot.tree,
-            "dirty": report.snapshot.dirty,
-        },
+        "snapshot": snapshot_document(report.snapshot),
         "question": report.question,
         "answer": None
         if answer is None
@@ -105,6 +100,11 @@ def to_document(report: Report) -> dict[str, object]:
         "usage": dict(report.usage),
         "redacted": dict(report.redacted),
     }
+
+
+def snapshot_document(snapshot: SnapshotId) -> dict[str, object]:
+    """The snapshot as `--json` shows it."""
+    return {"kind": snapshot.kind, "commit": snapshot.commit, "tree": snapshot.tree, "dirty": snapshot.dirty}
 
 
 def finding_document(finding: Finding) -> dict[str, object]:

@@ -1,0 +1,117 @@
+"""`leadline find` and `leadline map`: ranked search and the repository brief, without a session."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from manifests.errors import UsageError
+from orchestrator.opening import opened
+from orchestrator.output import print_json, print_text
+from orchestrator.report import snapshot_document
+from orchestrator.settings import load_settings
+from orchestrator.view import make_view
+from subagents.codebase.types import FileHit
+
+_LONGEST_QUERY = 1_000_000
+"""Bytes. Whole issue reports with logs fit; a file given by mistake does not."""
+
+
+def find(
+    *,
+    repo: str,
+    query: str | None,
+    query_file: str | None,
+    limit: int,
+    scope: Sequence[str],
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Print ranked files with reasons and symbols. An empty result is exit code 0 and says so."""
+    text = _query(query, query_file)
+    settings = load_settings(os.environ)
+    view = make_view(quiet=quiet or as_json, stream=sys.stderr)
+    try:
+        with opened(Path(repo), question=text, scope=scope, cache_dir=settings.cache_dir, view=view) as workspace:
+            hits = workspace.finder.find(text, limit=limit)
+            snapshot = snapshot_document(workspace.snapshot.id)
+    finally:
+        view.close()
+    if as_json:
+        print_json({"query": text, "snapshot": snapshot, "results": [_hit_document(h) for h in hits]})
+    else:
+        print_text("\n".join(_hit_text(n, h) for n, h in enumerate(hits, 1)) if hits else "nothing found")
+    return 0
+
+
+def map_(*, repo: str, scope: Sequence[str], as_json: bool, quiet: bool) -> int:
+    """Print the repository brief."""
+    from subagents.index.brief import repository_brief
+
+    settings = load_settings(os.environ)
+    view = make_view(quiet=quiet or as_json, stream=sys.stderr)
+    try:
+        with opened(Path(repo), question="", scope=scope, cache_dir=settings.cache_dir, view=view) as workspace:
+            brief = repository_brief(workspace.snapshot, workspace.index)
+            snapshot = snapshot_document(workspace.snapshot.id)
+    finally:
+        view.close()
+    if as_json:
+        print_json({"snapshot": snapshot, **brief.to_dict()})
+    else:
+        print_text(brief.to_markdown())
+    return 0
+
+
+def _query(query: str | None, query_file: str | None) -> str:
+    if (query is None) == (query_file is None):
+        raise UsageError("give a query, or --query-file FILE", hint='for example: leadline find . "where is retry set"')
+    if query_file is None:
+        text = query or ""
+    else:
+        try:
+            data = sys.stdin.buffer.read(_LONGEST_QUERY + 1) if query_file == "-" else _head(Path(query_file))
+        except OSError as error:
+            raise UsageError(
+                f"cannot read {query_file!r}: {os.strerror(error.errno or 0)}", hint="name a readable text file"
+            ) from error
+        if len(data) > _LONGEST_QUERY:
+            raise UsageError(f"the query has more than {_LONGEST_QUERY:,} bytes", hint="cut it to what is asked")
+        text = data.decode("utf-8", "replace")
+    if not text.strip():
+        raise UsageError("the query is empty", hint="say in words or names what to look for")
+    return text
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_LONGEST_QUERY + 1)
+
+
+def _hit_document(hit: FileHit) -> dict[str, object]:
+    return {
+        "path": hit.path,
+        "score": round(hit.score, 4),
+        "reasons": list(hit.reasons),
+        "symbols": [
+            {
+                "name": s.symbol.qualified,
+                "kind": s.symbol.kind,
+                "start": s.symbol.start,
+                "end": s.symbol.end,
+                "score": round(s.score, 4),
+                "signature": s.symbol.signature,
+            }
+            for s in hit.symbols
+        ],
+    }
+
+
+def _hit_text(number: int, hit: FileHit) -> str:
+    lines = [f"{number:3}. {hit.path}  {hit.score:.2f}"]
+    if hit.reasons:
+        lines.append(f"       {'; '.join(hit.reasons)}")
+    lines += [f"       {hit.path}:{s.symbol.start}  {s.symbol.kind} {s.symbol.qualified}" for s in hit.symbols[:5]]
+    return "\n".join(lines)
