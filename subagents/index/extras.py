@@ -46,19 +46,21 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What a build changed, given to `finish`. Blob numbers are the row ids of table `blob`.
+    """What a build changed, given to `finish`. Blob numbers are the row ids of table `blob`; they are reused only after
+    the blob has been reported as dropped.
 
-    Tables an extra may read: `file(snapshot, path, blob)` for the paths of `snapshot`, `blob(id, oid, language, lines)`,
-    and its own `extra_<name>(blob INTEGER PRIMARY KEY, data BLOB)`. Tables it owns are called `<name>_...`; it creates
-    them itself (IF NOT EXISTS). It neither commits nor rolls back.
+    The file holds one snapshot, the current one, and blobs of earlier ones kept for a while. Tables an extra may read:
+    `file(id, path, blob)` for the paths of the current snapshot (two paths may share a blob), `blob(id, oid, language,
+    lines)`, and its own `extra_<name>(blob INTEGER PRIMARY KEY, data BLOB)`. Tables it owns are called `<name>_...`; it
+    creates them itself (IF NOT EXISTS). It neither commits nor rolls back. `finish` runs at every change of the
+    snapshot, so its cost should follow `added` and `dropped`, not the size of the repository.
     """
 
     connection: sqlite3.Connection
-    snapshot: int
     added: Sequence[int]
-    """Blobs extracted by this build; their `extra_<name>` rows are in place."""
+    """Blobs extracted by this build (or left by an interrupted one); their `extra_<name>` rows are in place."""
     dropped: Sequence[int]
-    """Blobs no snapshot refers to any more; their rows are removed right after all `finish` have run."""
+    """Blobs removed right after all `finish` have run."""
     first: bool
     """The index was empty before."""
 
