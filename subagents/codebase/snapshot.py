@@ -1,0 +1,470 @@
+"""The frozen repository: opening it, and the `Snapshot` that everything above reads through."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+
+from manifests.errors import LeadlineError, StateError, UsageError
+from subagents.codebase.blobs import BlobReader
+from subagents.codebase.confined import ConfinedFolder, Signature, read_small
+from subagents.codebase.freeze import Freezer, Frozen
+from subagents.codebase.gitrun import Git, GitFailed, as_leadline_error, git_executable, write_view
+from subagents.codebase.objects import PackWriter, TreeFile, file_mode, object_id, trees
+from subagents.codebase.paths import from_key, in_scope, is_plain, to_key
+from subagents.codebase.repository import GitPlace, Located, folder_at, head_commit, locate, repository_key
+from subagents.codebase.textfile import decode
+from subagents.codebase.types import FileEntry, Skipped, SnapshotId, TextFile
+
+_TEXTS_KEPT = 64
+_SHARED_INDEX_BYTES = 256 * 1024 * 1024
+
+
+def open_snapshot(
+    path: Path, *, scope: Sequence[str] = (), store: Path | None = None, pinned: SnapshotId | None = None
+) -> FrozenSnapshot:
+    """Freeze the repository or plain folder at `path`.
+
+    `scope` holds files or folders relative to `path`; without it, a subfolder as `path` is the scope. `store` is a
+    folder of the session's own (made when missing) that keeps what the repository itself does not: without it, a
+    dirty tree has an id but lasts only as long as the files stay. `pinned` opens that snapshot again, wherever HEAD
+    and the working tree are by now. Raises UsageError, StateError (the pinned snapshot is gone).
+    """
+    located = locate(path)
+    opened = _open(located, store, pinned)
+    try:
+        opened.restrict(_scope(located, scope, opened))
+    except LeadlineError as error:
+        opened.close()
+        if located.git is None or not located.within or scope or not isinstance(error, _NothingThere):
+            raise
+        plain = folder_at(path)  # the repository around it ignores this folder
+        opened = _open(plain, store, pinned)
+        opened.restrict(_scope(plain, scope, opened))
+    return opened
+
+
+class FrozenSnapshot:
+    """A `Snapshot`; see that protocol. Made by `open_snapshot`. Thread-safe; also a context manager."""
+
+    def __init__(
+        self,
+        *,
+        snapshot_id: SnapshotId,
+        root: Path,
+        working_tree: Path | None,
+        git: Git,
+        frozen: Frozen,
+        owns_view: bool,
+    ) -> None:
+        self._id = snapshot_id
+        self._root = root
+        self._working_tree = working_tree
+        self._git = git
+        self._frozen = frozen
+        self._owns_view = owns_view
+        self._reader = BlobReader(working_tree, git)
+        self._scope: tuple[str, ...] = ()
+        self._files: Mapping[str, FileEntry] | None = None
+        self._lock = threading.RLock()
+        self._texts: OrderedDict[str, TextFile] = OrderedDict()
+        self._copies: Path | None = None
+
+    @property
+    def id(self) -> SnapshotId:
+        return self._id
+
+    @property
+    def root(self) -> Path:
+        return self._root
+
+    @property
+    def repository_key(self) -> str:
+        return repository_key(self._root)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self._scope
+
+    @property
+    def git(self) -> Git:
+        """Runs git on this snapshot's repository, safely."""
+        return self._git
+
+    def restrict(self, scope: tuple[str, ...]) -> None:
+        """Set the scope; called once, while opening."""
+        self._scope = scope
+        self._files = None
+
+    def all_paths(self) -> Iterator[str]:
+        """Path keys of the whole repository, whatever the scope."""
+        return map(to_key, self._frozen.files)
+
+    def files(self) -> Mapping[str, FileEntry]:
+        with self._lock:
+            if self._files is None:
+                made: dict[str, FileEntry] = {}
+                for raw, file in self._frozen.files.items():
+                    key = to_key(raw)
+                    if not self._scope or in_scope(key, self._scope):
+                        made[key] = FileEntry(key, raw, file.blob, file.mode)
+                self._files = MappingProxyType(made)
+            return self._files
+
+    def excluded(self) -> tuple[Skipped, ...]:
+        """What lies in the folder, in scope, and is no part of the snapshot: nested repositories, unreadable files."""
+        return tuple(
+            item for item in self._frozen.excluded if not self._scope or in_scope(item.path.rstrip("/"), self._scope)
+        )
+
+    def read_bytes(self, path: str) -> bytes:
+        return self._reader.read(self.files()[path])
+
+    def read_many(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes | Skipped]]:
+        """Bytes of many paths, in their order; fastest when sorted. KeyError for a path not in the snapshot."""
+        files = self.files()
+        for entry, found in self._reader.read_many(files[path] for path in paths):
+            yield entry.path, found
+
+    def reader(self) -> BlobReader:
+        """A reader of this snapshot's entries for another process (it can be pickled); the caller closes it.
+
+        It is good for as long as this snapshot is open.
+        """
+        return BlobReader(self._working_tree, self._git)
+
+    def text(self, path: str) -> TextFile:
+        entry = self.files()[path]
+        with self._lock:
+            known = self._texts.get(path)
+            if known is not None:
+                self._texts.move_to_end(path)
+                return known
+        made = decode(entry, self._reader.read(entry))
+        with self._lock:
+            self._texts[path] = made
+            while len(self._texts) > _TEXTS_KEPT:
+                self._texts.popitem(last=False)
+        return made
+
+    def local_file(self, path: str) -> Path | None:
+        """The file of the working tree that holds this path's bytes right now, or None when there is none."""
+        entry = self.files()[path]
+        if self._working_tree is None or entry.mode not in ("file", "executable"):
+            return None
+        with ConfinedFolder(self._working_tree) as folder:
+            return self._working_tree / os.fsdecode(entry.raw) if self._is_unchanged(folder, entry) else None
+
+    def local_files(self, paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
+        """For each path whether `root / raw` holds its bytes right now."""
+        files = self.files()
+        if self._working_tree is None:
+            yield from ((path, False) for path in paths)
+            return
+        with ConfinedFolder(self._working_tree) as folder:
+            for path in paths:
+                entry = files[path]
+                yield path, entry.mode in ("file", "executable") and self._is_unchanged(folder, entry)
+
+    def _is_unchanged(self, folder: ConfinedFolder, entry: FileEntry) -> bool:
+        known = self._frozen.signatures.get(entry.raw)
+        try:
+            if known is not None:
+                return Signature.of(folder.lstat(entry.raw)) == known
+            data, status = folder.read(entry.raw, 1 << 26)
+            same = object_id(self._git.object_format, "blob", data) == entry.blob
+            unmoved = Signature.of(folder.lstat(entry.raw)) == Signature.of(status)
+        except OSError:
+            return False
+        if same and unmoved:
+            self._frozen.signatures[entry.raw] = Signature.of(status)
+        return same and unmoved
+
+    def copies_folder(self) -> Path:
+        """A private folder for materialised files; removed by `close`."""
+        with self._lock:
+            if self._copies is None:
+                self._copies = Path(tempfile.mkdtemp(prefix="leadline-copies-"))
+            return self._copies
+
+    def close(self) -> None:
+        self._reader.close()
+        with self._lock:
+            copies, self._copies = self._copies, None
+        if copies is not None:
+            shutil.rmtree(copies, ignore_errors=True)
+        if self._owns_view:
+            shutil.rmtree(self._git.view, ignore_errors=True)
+
+    def __enter__(self) -> FrozenSnapshot:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _NothingThere(UsageError):
+    """A path inside the repository at which the snapshot has no files."""
+
+
+def _scope(located: Located, asked: Sequence[str], opened: FrozenSnapshot) -> tuple[str, ...]:
+    """Scope as path keys from the root, checked against the snapshot; without duplicates and nested ones."""
+    if not asked:
+        raws = [located.within] if located.within else []
+    else:
+        raws = [_scope_item(located, item) for item in asked]
+    if b"" in raws:
+        return ()
+    present = opened.all_paths()
+    missing = {to_key(raw) for raw in raws}
+    for path in present:
+        if not missing:
+            break
+        missing -= {item for item in missing if path == item or path.startswith(f"{item}/")}
+    if missing:
+        raise _NothingThere(
+            f"no files of the snapshot at {', '.join(repr(item) for item in sorted(missing))}",
+            hint="give files or folders of the repository that are not ignored; `leadline map` lists its parts",
+        )
+    keys = sorted({to_key(raw) for raw in raws})
+    return tuple(key for key in keys if not any(key.startswith(f"{other}/") for other in keys))
+
+
+def _scope_item(located: Located, item: str) -> bytes:
+    if "\0" in item or not item:
+        raise UsageError(f"scope {item!r} is no path", hint="give files or folders relative to the repository")
+    start = located.root / os.fsdecode(located.within)
+    joined = os.path.normpath(start / item)
+    raw = os.path.relpath(joined, located.root)
+    if raw == ".":
+        return b""
+    encoded = os.fsencode(raw)
+    if not is_plain(encoded):
+        raise UsageError(
+            f"scope {item!r} is outside of {str(located.root)!r}", hint="give files or folders inside the repository"
+        )
+    return from_key(raw) if "\\" in raw else encoded
+
+
+@dataclass(slots=True)
+class _Opening:
+    """What is needed while a snapshot is being opened."""
+
+    located: Located
+    git: Git
+    owns_view: bool
+    keep: bool
+    pack: PackWriter = field(default_factory=PackWriter)
+
+    def store(self, blob: str, data: bytes) -> None:
+        self.pack.add(blob, "blob", data)
+
+
+def _open(located: Located, store: Path | None, pinned: SnapshotId | None) -> FrozenSnapshot:
+    if pinned is not None and (pinned.kind == "git") != (located.git is not None):
+        raise StateError(
+            f"{str(located.root)!r} is no longer {'a git repository' if pinned.kind == 'git' else 'a plain folder'}",
+            hint="put it back, or start a new session",
+        )
+    git_executable()
+    view = store if store is not None else Path(tempfile.mkdtemp(prefix="leadline-view-"))
+    opening = _Opening(located, _git(located, view), owns_view=store is None, keep=store is not None)
+    try:
+        return _freeze(opening, pinned)
+    except GitFailed as error:
+        raise as_leadline_error(error, f"cannot read {str(located.root)!r}") from error
+    except BaseException:
+        if opening.owns_view:
+            shutil.rmtree(view, ignore_errors=True)
+        raise
+    finally:
+        opening.pack.close()
+
+
+def _git(located: Located, view: Path) -> Git:
+    place = located.git
+    try:
+        write_view(view, place.object_format if place else "sha1")
+        if place is None:
+            return Git(view=view, object_format="sha1", work_tree=located.root)
+        _borrow(place, view)
+    except OSError as error:
+        raise UsageError(f"cannot write {str(view)!r}: {error.strerror}", hint="check space and permissions") from error
+    return Git(
+        view=view,
+        object_format=place.object_format,
+        objects=place.objects,
+        index=place.git_dir / "index",
+        work_tree=None if place.bare else place.root,
+    )
+
+
+def _borrow(place: GitPlace, view: Path) -> None:
+    """Copy into the view what git looks for beside its configuration: where history is cut off, a split index."""
+    shallow = read_small(place.common_dir, b"shallow", 64 << 20)
+    if shallow:
+        (view / "shallow").write_bytes(shallow)
+    else:
+        (view / "shallow").unlink(missing_ok=True)
+    for shared in place.git_dir.glob("sharedindex.*"):
+        content = read_small(place.git_dir, os.fsencode(shared.name), _SHARED_INDEX_BYTES)
+        if content is not None:
+            (view / shared.name).write_bytes(content)
+
+
+def _freeze(opening: _Opening, pinned: SnapshotId | None) -> FrozenSnapshot:
+    place = opening.located.git
+    if pinned is not None:
+        listed = _listed(opening.git, pinned.tree)
+        if listed is not None:
+            return _made(opening, pinned, Frozen(files=listed))
+        frozen, now = _as_it_is(opening)
+        if now.tree != pinned.tree:
+            what = f"commit {pinned.commit}" if not pinned.dirty and pinned.commit else f"tree {pinned.tree}"
+            raise StateError(
+                f"the snapshot of this session ({what}) is no longer in {str(opening.located.root)!r}",
+                hint="bring it back (`git fetch`), or start a new session",
+            )
+        return _made(opening, pinned, frozen)
+    if place is not None and place.bare:
+        commit = head_commit(place)
+        tree = _tree_of(opening.git, commit) if commit else object_id(place.object_format, "tree", b"")
+        listed = (_listed(opening.git, tree) or {}) if commit else {}
+        return _made(opening, SnapshotId(kind="git", commit=commit, tree=tree, dirty=False), Frozen(files=listed))
+    frozen, now = _as_it_is(opening)
+    return _made(opening, now, frozen)
+
+
+def _made(opening: _Opening, snapshot_id: SnapshotId, frozen: Frozen) -> FrozenSnapshot:
+    located = opening.located
+    return FrozenSnapshot(
+        snapshot_id=snapshot_id,
+        root=located.root,
+        working_tree=None if located.git is not None and located.git.bare else located.root,
+        git=opening.git,
+        frozen=frozen,
+        owns_view=opening.owns_view,
+    )
+
+
+def _as_it_is(opening: _Opening) -> tuple[Frozen, SnapshotId]:
+    """The working tree or the plain folder as it is now; what the repository lacks goes into the store."""
+    located = opening.located
+    place = located.git
+    freezer = Freezer(located.root, opening.git.object_format, opening.store if opening.keep else None)
+    try:
+        if place is None:
+            frozen = freezer.from_folder(
+                located.within if (located.root / os.fsdecode(located.within)).is_file() else b""
+            )
+            return frozen, SnapshotId(kind="folder", commit=None, tree=_write_tree(opening, frozen, None), dirty=False)
+        frozen = freezer.from_index(
+            opening.git,
+            index_mtime_ns=_index_time(place),
+            trust_modes=place.file_mode,
+            exclude_files=_exclude_files(place),
+        )
+    finally:
+        freezer.close()
+    commit = head_commit(place)
+    if commit is None:
+        tree = _write_tree(opening, frozen, None)
+        return frozen, SnapshotId(kind="git", commit=None, tree=tree, dirty=bool(frozen.files))
+    staged = _staged(opening.git, commit)
+    tree = _tree_of(opening.git, commit)
+    if frozen.changed or staged:
+        _keep_staged(opening, frozen, staged)
+        now = _write_tree(opening, frozen, frozen.changed | staged)
+        return frozen, SnapshotId(kind="git", commit=commit, tree=now, dirty=now != tree)
+    return frozen, SnapshotId(kind="git", commit=commit, tree=tree, dirty=False)
+
+
+def _index_time(place: GitPlace) -> int:
+    try:
+        return (place.git_dir / "index").lstat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _exclude_files(place: GitPlace) -> list[Path]:
+    """The ignore rules beside `.gitignore`: the repository's own and the user's."""
+    found = [place.common_dir / "info" / "exclude"]
+    home = Path.home()
+    found.append(Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "ignore")
+    return [path for path in found if path.is_file()]
+
+
+def _staged(git: Git, commit: str) -> set[bytes]:
+    """Paths at which the index differs from the commit."""
+    words = git.run(["diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-ext-diff", commit, "--"]).split(
+        b"\0"
+    )
+    return set(words[1::2])
+
+
+def _tree_of(git: Git, commit: str) -> str:
+    return git.run(["rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}"]).decode().strip()
+
+
+def _listed(git: Git, tree: str) -> dict[bytes, TreeFile] | None:
+    """All files of a tree, or None when git does not have it."""
+    try:
+        listed = git.run(["ls-tree", "-r", "-z", "--full-tree", tree])
+    except GitFailed as error:
+        if error.code == 128:
+            return None
+        raise
+    found: dict[bytes, TreeFile] = {}
+    for item in listed.split(b"\0"):
+        if item:
+            meta, _, path = item.partition(b"\t")
+            mode, _, blob = meta.split(b" ")
+            found[path] = TreeFile(file_mode(mode), blob.decode())
+    return found
+
+
+def _keep_staged(opening: _Opening, frozen: Frozen, staged: set[bytes]) -> None:
+    """Blobs that only the index refers to may be pruned one day: keep a copy of them too."""
+    if not opening.keep:
+        return
+    entries = [
+        FileEntry(to_key(path), path, file.blob, file.mode)
+        for path in sorted(staged - frozen.changed)
+        if (file := frozen.files.get(path)) is not None and file.mode in ("file", "executable")
+    ]
+    reader = BlobReader(opening.located.root, opening.git)
+    try:
+        for entry, data in reader.read_many(entries):
+            if isinstance(data, bytes):
+                opening.store(entry.blob, data)
+    finally:
+        reader.close()
+
+
+def _write_tree(opening: _Opening, frozen: Frozen, differing: set[bytes] | None) -> str:
+    """Id of the tree of all files; with a store, its trees (those above `differing`, else all) are written there."""
+    folders = None if differing is None else {folder for path in differing for folder in _folders_above(path)}
+    tree = ""
+    for folder, name, data in trees(frozen.files.items(), opening.git.object_format):
+        tree = name
+        if opening.keep and (folders is None or folder in folders):
+            opening.pack.add(name, "tree", data)
+    if opening.keep:
+        opening.pack.store(opening.git)
+    return tree
+
+
+def _folders_above(path: bytes) -> Iterator[bytes]:
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path
+    yield b""
