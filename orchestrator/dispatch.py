@@ -9,16 +9,22 @@ from dataclasses import dataclass
 
 from manifests.errors import LeadlineError
 from manifests.tasks import Task
-from subagents.engine import Outcome
+from subagents.engine import Outcome, TaskStopped
 
 
 class Heartbeat:
-    """When a subagent last gave a sign of life. May be called from any thread."""
+    """When a subagent last gave a sign of life. May be called from any thread.
+
+    Once the task was stopped, the next sign of life raises TaskStopped, so that work in a thread ends there too.
+    """
 
     def __init__(self) -> None:
         self.last = time.monotonic()
+        self.stopped = False
 
     def __call__(self) -> None:
+        if self.stopped:
+            raise TaskStopped("the task was stopped")
         self.last = time.monotonic()
 
     @property
@@ -92,7 +98,7 @@ async def _watched(task: Task, limits: Limits, run: Run) -> tuple[Outcome, Leadl
             wait = min(limits.silence_s - heartbeat.silent_s, limits.deadline - now)
             if wait <= 0:
                 reason = DEADLINE if now >= limits.deadline else f"silent for {limits.silence_s:g} s"
-                await _cancel(work)
+                await _cancel(work, heartbeat)
                 return Outcome(status="stopped", failure=reason), None
             await asyncio.wait({work}, timeout=wait)
         return work.result(), None
@@ -101,12 +107,14 @@ async def _watched(task: Task, limits: Limits, run: Run) -> tuple[Outcome, Leadl
     except Exception as error:  # noqa: BLE001 - a subagent's fault is its own outcome; siblings go on
         return Outcome(status="failed", failure=f"{type(error).__name__}: {error}"), None
     finally:
+        heartbeat.stopped = True
         if not work.done():
-            await _cancel(work)
+            await _cancel(work, heartbeat)
 
 
-async def _cancel(work: asyncio.Future[Outcome], grace_s: float = 5.0) -> None:
+async def _cancel(work: asyncio.Future[Outcome], heartbeat: Heartbeat, grace_s: float = 5.0) -> None:
     """Cancel and wait a little; a subagent that does not even react to that is left behind, not waited for."""
+    heartbeat.stopped = True
     work.cancel()
     await asyncio.wait({work}, timeout=grace_s)
     if work.done() and not work.cancelled():

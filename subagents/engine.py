@@ -10,6 +10,11 @@ from manifests.tasks import Task
 from scratch.findings import Finding
 from subagents.codebase.types import CodeIndex, Finder, Skipped, Snapshot
 
+
+class TaskStopped(Exception):
+    """Raised by a heartbeat or a recorder once its task was stopped; ends work that runs in a thread."""
+
+
 QuestionKind = Literal["how", "where", "dependents", "structure", "impact", "what", "other"]
 
 
@@ -95,6 +100,9 @@ class Outcome:
     coverage: Coverage = field(default_factory=Coverage)
     usage: Mapping[str, float] = field(default_factory=dict)
     failure: str = ""
+    deliverable: str = ""
+    """What the task has to show when it recorded no finding, e.g. `none of 12 configuration files names it`.
+    A task with neither findings nor this is incomplete, whatever `status` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
