@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -30,19 +29,12 @@ class TooLarge(OSError):
         self.size = size
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """What changes when a file's content does, as far as the file system tells."""
+Signature = tuple[int, int, int, int, int]
+"""What changes when a file's content does, as far as the file system tells: inode, size, times, mode."""
 
-    inode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    mode: int
 
-    @classmethod
-    def of(cls, status: os.stat_result) -> Signature:
-        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode)
+def signature(status: os.stat_result) -> Signature:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
 
 
 class ConfinedFolder:
@@ -56,6 +48,7 @@ class ConfinedFolder:
         self._root = root
         self._chain: list[tuple[bytes, int]] = []
         self._root_fd = -1
+        self._current: bytes | None = None  # the folder that the chain leads to, once it does
 
     def __enter__(self) -> ConfinedFolder:
         return self
@@ -73,10 +66,16 @@ class ConfinedFolder:
             os.close(self._root_fd)
             self._root_fd = -1
 
-    def folder(self, parts: list[bytes]) -> int:
-        """Descriptor of a folder, owned by this object and valid until the next call. Raises OSError."""
+    def folder(self, raw: bytes) -> int:
+        """Descriptor of a folder (empty: the root), owned by this object, valid until the next call. Raises OSError."""
+        if raw == self._current and self._root_fd >= 0:
+            return self._chain[-1][1] if self._chain else self._root_fd
+        if raw and not is_plain(raw):
+            raise Outside("not a path below the root")
+        self._current = None
         if self._root_fd < 0:
             self._root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        parts = raw.split(b"/") if raw else []
         shared = 0
         for (name, _), part in zip(self._chain, parts, strict=False):
             if name != part:
@@ -87,17 +86,18 @@ class ConfinedFolder:
         for part in parts[shared:]:
             fd = os.open(part, _FOLDER, dir_fd=self._chain[-1][1] if self._chain else self._root_fd)
             self._chain.append((part, fd))
+        self._current = raw
         return self._chain[-1][1] if self._chain else self._root_fd
 
     def lstat(self, raw: bytes) -> os.stat_result:
         """Status of the path itself, not following links. Raises OSError."""
-        *parents, name = _parts(raw)
-        return os.stat(name, dir_fd=self.folder(parents), follow_symlinks=False)
+        parent, name = _split(raw)
+        return os.stat(name, dir_fd=self.folder(parent), follow_symlinks=False)
 
     def open(self, raw: bytes) -> tuple[int, os.stat_result]:
         """Descriptor (the caller closes it) and status of a regular file. Raises OSError, Outside for anything else."""
-        *parents, name = _parts(raw)
-        fd = os.open(name, _FILE, dir_fd=self.folder(parents))
+        parent, name = _split(raw)
+        fd = os.open(name, _FILE, dir_fd=self.folder(parent))
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             os.close(fd)
@@ -116,14 +116,15 @@ class ConfinedFolder:
 
     def read_link(self, raw: bytes) -> bytes:
         """Target of a symbolic link, which is not followed. Raises OSError."""
-        *parents, name = _parts(raw)
-        return os.readlink(name, dir_fd=self.folder(parents))
+        parent, name = _split(raw)
+        return os.readlink(name, dir_fd=self.folder(parent))
 
 
-def _parts(raw: bytes) -> list[bytes]:
-    if not is_plain(raw):
+def _split(raw: bytes) -> tuple[bytes, bytes]:
+    folder, _, name = raw.rpartition(b"/")
+    if name in (b"", b".", b"..") or b"\0" in name or raw.startswith(b"/"):
         raise Outside("not a path below the root")
-    return raw.split(b"/")
+    return folder, name
 
 
 def read_all(fd: int, expected: int, limit: int) -> bytes:

@@ -11,15 +11,17 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from manifests.errors import UsageError
-from subagents.codebase.confined import ConfinedFolder, Outside, Signature, TooLarge
+from subagents.codebase.confined import ConfinedFolder, Outside, Signature, TooLarge, signature
 from subagents.codebase.gitrun import Git, ObjectFormat
-from subagents.codebase.objects import TreeFile, file_mode, hasher, object_id
+from subagents.codebase.objects import file_mode, hasher, object_id
 from subagents.codebase.paths import to_key
-from subagents.codebase.types import FileMode, Skipped
+from subagents.codebase.types import FileEntry, FileMode, Skipped
 
 READ_LIMIT_BYTES = 64 * 1024 * 1024
 """Larger files are hashed piece by piece, never stored and never read."""
@@ -42,52 +44,63 @@ Store = Callable[[str, bytes], None]
 class Frozen:
     """`files` is every path with what it holds; `signatures` the state of the files whose bytes are known to be so."""
 
-    files: dict[bytes, TreeFile] = field(default_factory=dict)
+    files: dict[bytes, FileEntry] = field(default_factory=dict)
     signatures: dict[bytes, Signature] = field(default_factory=dict)
     changed: set[bytes] = field(default_factory=set)
     """Paths whose content differs from the index, or is not in it."""
     excluded: list[Skipped] = field(default_factory=list)
     """What lies in the folder and is not part of the snapshot, and why."""
 
+    def put(self, path: bytes, blob: str, mode: FileMode) -> None:
+        self.files[path] = FileEntry(to_key(path), path, blob, mode)
 
-@dataclass(frozen=True, slots=True)
-class _IndexEntry:
-    mode: FileMode
-    blob: str
-    ctime_ns: int
-    mtime_ns: int
-    inode: int
-    size: int
-    absent_on_purpose: bool
 
-    def matches(self, status: os.stat_result) -> bool:
+class _IndexEntry(NamedTuple):
+    """One record of `git ls-files --stage --debug`, as text; numbers are parsed only where they are compared."""
+
+    git_mode: bytes
+    blob: bytes
+    stage: bytes
+    path: bytes
+    ctime_s: bytes
+    ctime_ns: bytes
+    mtime_s: bytes
+    mtime_ns: bytes
+    inode: bytes
+    size: bytes
+    flags: bytes
+
+    def matches(self, status: os.stat_result, index_mtime_ns: int) -> bool:
+        """Whether the file is as it was when git last looked, and that was not in the moment it changed."""
+        mtime_ns = status.st_mtime_ns
         return (
-            self.mtime_ns == status.st_mtime_ns
-            and self.size == status.st_size & 0xFFFFFFFF
-            and self.ctime_ns == status.st_ctime_ns
-            and self.inode == status.st_ino & 0xFFFFFFFF
+            int(self.mtime_s) * 1_000_000_000 + int(self.mtime_ns) == mtime_ns < index_mtime_ns
+            and int(self.size) == status.st_size & 0xFFFFFFFF
+            and int(self.inode) == status.st_ino & 0xFFFFFFFF
+            and int(self.ctime_s) * 1_000_000_000 + int(self.ctime_ns) == status.st_ctime_ns
         )
 
+    @property
+    def absent_on_purpose(self) -> bool:
+        """A sparse checkout left it out."""
+        return len(self.flags) > 7 and bool(int(self.flags, 16) & _SKIP_WORKTREE)
 
-def _read_index(git: Git) -> tuple[dict[bytes, _IndexEntry], set[bytes]]:
-    """Entries by path, and the paths in conflict (which have no single entry)."""
-    listed = git.run(["ls-files", "--stage", "--debug", "-z"])
-    entries: dict[bytes, _IndexEntry] = {}
+
+def _read_index(git: Git) -> tuple[dict[bytes, dict[bytes, _IndexEntry]], set[bytes]]:
+    """Entries by folder and name, and the paths in conflict (which have no single entry)."""
+    folders: dict[bytes, dict[bytes, _IndexEntry]] = {}
     conflicts: set[bytes] = set()
-    for mode, blob, stage, path, c_s, c_ns, m_s, m_ns, inode, size, flags in _ENTRY.findall(listed):
-        if stage != b"0":
-            conflicts.add(path)
+    for record in _ENTRY.finditer(git.run(["ls-files", "--stage", "--debug", "-z"])):
+        entry = _IndexEntry._make(record.groups())
+        if entry.stage != b"0":
+            conflicts.add(entry.path)
             continue
-        entries[path] = _IndexEntry(
-            file_mode(mode),
-            blob.decode(),
-            int(c_s) * 1_000_000_000 + int(c_ns),
-            int(m_s) * 1_000_000_000 + int(m_ns),
-            int(inode),
-            int(size),
-            bool(int(flags, 16) & _SKIP_WORKTREE),
-        )
-    return entries, conflicts
+        folder, _, name = entry.path.rpartition(b"/")
+        found = folders.get(folder)
+        if found is None:
+            found = folders[folder] = {}
+        found[name] = entry
+    return folders, conflicts
 
 
 def _untracked(git: Git, exclude_files: Iterable[Path]) -> list[bytes]:
@@ -113,30 +126,46 @@ class Freezer:
 
     def from_index(self, git: Git, *, index_mtime_ns: int, trust_modes: bool, exclude_files: Iterable[Path]) -> Frozen:
         """The working tree of a repository: index entries as they are on disk now, and untracked files."""
-        entries, conflicts = _read_index(git)
-        for path in sorted(entries):
-            entry = entries[path]
-            if entry.mode == "submodule" or entry.absent_on_purpose:
-                self.frozen.files[path] = TreeFile(entry.mode, entry.blob)
-                continue
-            try:
-                status = self._folder.lstat(path)
-            except OSError:
-                self.frozen.changed.add(path)  # deleted, or a link stands where its folder was
-                continue
-            mode = _mode_on_disk(status, entry.mode, trust_modes)
-            if entry.matches(status) and mode == entry.mode and entry.mtime_ns < index_mtime_ns:
-                self.frozen.files[path] = TreeFile(mode, entry.blob)
-                self.frozen.signatures[path] = Signature.of(status)
-            else:
-                self._take(path, entry, trust_modes)
-        for path in sorted(conflicts.union(_untracked(git, exclude_files))):
+        with ThreadPoolExecutor(1) as background:  # git walks the folders while we look at the files it knows
+            untracked = background.submit(_untracked, git, list(exclude_files))
+            folders, conflicts = _read_index(git)
+            for folder in sorted(folders, key=lambda path: path.split(b"/")):  # each folder is opened once
+                self._compare(folder, folders[folder], index_mtime_ns, trust_modes)
+        for path in sorted(conflicts.union(untracked.result())):
             if path.endswith(b"/"):
                 self.frozen.excluded.append(Skipped(to_key(path), "submodule", "a repository of its own"))
             else:
                 self._take(path, None, trust_modes)
         self.frozen.files = dict(sorted(self.frozen.files.items()))
         return self.frozen
+
+    def _compare(
+        self, folder: bytes, entries: dict[bytes, _IndexEntry], index_mtime_ns: int, trust_modes: bool
+    ) -> None:
+        """All index entries of one folder against what is on disk."""
+        try:
+            fd = self._folder.folder(folder)
+        except OSError:
+            fd = -1  # gone, or a link stands in its place: then all its files are
+        frozen, doubtful = self.frozen, []
+        for name, entry in entries.items():
+            mode = file_mode(entry.git_mode)
+            if mode == "submodule" or entry.absent_on_purpose:
+                frozen.put(entry.path, entry.blob.decode(), mode)
+                continue
+            try:
+                status = os.stat(name, dir_fd=fd, follow_symlinks=False) if fd >= 0 else None
+            except OSError:
+                status = None
+            if status is None:
+                frozen.changed.add(entry.path)
+            elif entry.matches(status, index_mtime_ns) and _mode_on_disk(status, mode, trust_modes) == mode:
+                frozen.put(entry.path, entry.blob.decode(), mode)
+                frozen.signatures[entry.path] = signature(status)
+            else:
+                doubtful.append(entry)
+        for entry in doubtful:
+            self._take(entry.path, entry, trust_modes)
 
     def from_folder(self, only: bytes = b"") -> Frozen:
         """A plain folder: everything but version control folders and what tools mark as made by them."""
@@ -151,9 +180,8 @@ class Freezer:
         pending = [folder]
         while pending:
             folder = pending.pop()
-            parts = folder.split(b"/")[:-1]
             try:
-                fd = os.dup(self._folder.folder(parts))
+                fd = os.dup(self._folder.folder(folder.rstrip(b"/")))
             except OSError as error:
                 self.frozen.excluded.append(Skipped(to_key(folder), "unreadable", error.strerror or ""))
                 continue
@@ -200,28 +228,29 @@ class Freezer:
             if stat.S_ISDIR(status.st_mode):
                 self.frozen.changed.add(path)  # a folder took the file's place; its files are listed on their own
                 return
-            mode = _mode_on_disk(status, entry.mode if entry else "file", trust_modes)
+            recorded = file_mode(entry.git_mode) if entry else "file"
+            known = entry.blob.decode() if entry else ""
+            mode = _mode_on_disk(status, recorded, trust_modes)
             data: bytes | None
             if mode == "link":
                 blob, data = self._link(path)
             else:
                 blob, data, status = self._content(path)
+                self.frozen.signatures[path] = signature(status)
         except OSError as error:
             self.frozen.changed.add(path)
             if not isinstance(error, FileNotFoundError):
                 detail = str(error) if isinstance(error, Outside) else error.strerror or str(error)
                 self.frozen.excluded.append(Skipped(to_key(path), "unreadable", detail))
             return
-        if entry is not None and mode != "link" and blob != entry.blob and data is not None:
-            unfiltered = self._with_unix_lines(data)
-            if unfiltered is not None and object_id(self._format, "blob", unfiltered) == entry.blob:
-                blob = entry.blob  # checked out with CRLF, as core.autocrlf or an attribute asks
-        self.frozen.files[path] = TreeFile(mode, blob)
-        if mode != "link":
-            self.frozen.signatures[path] = Signature.of(status)
-        if entry is None or blob != entry.blob or mode != entry.mode:
+        if known and blob != known and data is not None and b"\r\n" in data:
+            with_unix_lines = object_id(self._format, "blob", data.replace(b"\r\n", b"\n"))
+            if with_unix_lines == known:
+                blob = known  # checked out with CRLF, as core.autocrlf or an attribute asks
+        self.frozen.put(path, blob, mode)
+        if entry is None or blob != known or mode != recorded:
             self.frozen.changed.add(path)
-            if self._store is not None and data is not None and (entry is None or blob != entry.blob):
+            if self._store is not None and data is not None and blob != known:
                 self._store(blob, data)
 
     def _link(self, path: bytes) -> tuple[str, bytes]:
@@ -248,10 +277,6 @@ class Freezer:
             return made.hexdigest(), None, status
         finally:
             os.close(fd)
-
-    @staticmethod
-    def _with_unix_lines(data: bytes) -> bytes | None:
-        return data.replace(b"\r\n", b"\n") if b"\r\n" in data else None
 
 
 def _mode_on_disk(status: os.stat_result, recorded: FileMode, trust_modes: bool) -> FileMode:

@@ -10,11 +10,10 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import IO
 
 from subagents.codebase.gitrun import Git, ObjectFormat
-from subagents.codebase.types import FileMode
+from subagents.codebase.types import FileEntry, FileMode
 
 _PACK_TYPES = {"tree": 2, "blob": 3}
 _COPY_BYTES = 1 << 20
@@ -33,14 +32,6 @@ def file_mode(git_mode: bytes) -> FileMode:
     return _FROM_GIT.get(git_mode, "file")
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFile:
-    """One file of a tree: everything that git stores about it."""
-
-    mode: FileMode
-    blob: str
-
-
 def hasher(object_format: ObjectFormat, kind: str, size: int) -> hashlib._Hash:
     """A hash that has seen an object's header and waits for its content."""
     start = b"%s %d\0" % (kind.encode(), size)
@@ -55,7 +46,7 @@ def object_id(object_format: ObjectFormat, kind: str, data: bytes) -> str:
     return made.hexdigest()
 
 
-def trees(files: Iterable[tuple[bytes, TreeFile]], object_format: ObjectFormat) -> Iterator[tuple[bytes, str, bytes]]:
+def trees(files: Iterable[FileEntry], object_format: ObjectFormat) -> Iterator[tuple[bytes, str, bytes]]:
     """Folder, id and content of all trees that hold these files, children first, the root (`b""`) last.
 
     `files` must be sorted by their paths' bytes: that is also the order git wants inside each tree.
@@ -71,8 +62,8 @@ def trees(files: Iterable[tuple[bytes, TreeFile]], object_format: ObjectFormat) 
             open_folders[-1][1].extend(b"40000 " + name + b"\0" + bytes.fromhex(made))
         return folder, made, data
 
-    for path, file in files:
-        *parents, name = path.split(b"/")
+    for file in files:
+        *parents, name = file.raw.split(b"/")
         shared = 0
         for (open_name, _), parent in zip(open_folders[1:], parents, strict=False):
             if open_name != parent:

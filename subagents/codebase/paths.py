@@ -12,6 +12,7 @@ from functools import lru_cache
 
 _AMBIGUOUS = re.compile(r"\\(?=x(?:5c|[89a-f][0-9a-f]))")
 _AMBIGUOUS_RAW = re.compile(rb"\\(?=x(?:5c|[89a-f][0-9a-f]))")
+_NOT_PLAIN = re.compile(rb"(?:\A|/)\.{0,2}(?:/|\Z)|\0")
 _ESCAPE = re.compile(rb"\\x(5c|[89a-f][0-9a-f])")
 
 
@@ -32,7 +33,7 @@ def from_key(key: str) -> bytes:
 
 def is_plain(raw: bytes) -> bool:
     """Whether the path stays below its root: relative, and no part of it is empty, `.` or `..`."""
-    return bool(raw) and b"\0" not in raw and not any(part in (b"", b".", b"..") for part in raw.split(b"/"))
+    return _NOT_PLAIN.search(raw) is None
 
 
 @lru_cache(maxsize=256)

@@ -14,10 +14,10 @@ from types import MappingProxyType, TracebackType
 
 from manifests.errors import LeadlineError, StateError, UsageError
 from subagents.codebase.blobs import BlobReader
-from subagents.codebase.confined import ConfinedFolder, Signature, read_small
+from subagents.codebase.confined import ConfinedFolder, read_small, signature
 from subagents.codebase.freeze import Freezer, Frozen
 from subagents.codebase.gitrun import Git, GitFailed, as_leadline_error, git_executable, write_view
-from subagents.codebase.objects import PackWriter, TreeFile, file_mode, object_id, trees
+from subagents.codebase.objects import PackWriter, file_mode, object_id, trees
 from subagents.codebase.paths import from_key, in_scope, is_plain, to_key
 from subagents.codebase.repository import GitPlace, Located, folder_at, head_commit, locate, repository_key
 from subagents.codebase.textfile import decode
@@ -105,17 +105,15 @@ class FrozenSnapshot:
 
     def all_paths(self) -> Iterator[str]:
         """Path keys of the whole repository, whatever the scope."""
-        return map(to_key, self._frozen.files)
+        return (entry.path for entry in self._frozen.files.values())
 
     def files(self) -> Mapping[str, FileEntry]:
         with self._lock:
             if self._files is None:
-                made: dict[str, FileEntry] = {}
-                for raw, file in self._frozen.files.items():
-                    key = to_key(raw)
-                    if not self._scope or in_scope(key, self._scope):
-                        made[key] = FileEntry(key, raw, file.blob, file.mode)
-                self._files = MappingProxyType(made)
+                entries: Iterable[FileEntry] = self._frozen.files.values()
+                if self._scope:
+                    entries = (entry for entry in entries if in_scope(entry.path, self._scope))
+                self._files = MappingProxyType({entry.path: entry for entry in entries})
             return self._files
 
     def excluded(self) -> tuple[Skipped, ...]:
@@ -177,14 +175,14 @@ class FrozenSnapshot:
         known = self._frozen.signatures.get(entry.raw)
         try:
             if known is not None:
-                return Signature.of(folder.lstat(entry.raw)) == known
+                return signature(folder.lstat(entry.raw)) == known
             data, status = folder.read(entry.raw, 1 << 26)
             same = object_id(self._git.object_format, "blob", data) == entry.blob
-            unmoved = Signature.of(folder.lstat(entry.raw)) == Signature.of(status)
+            unmoved = signature(folder.lstat(entry.raw)) == signature(status)
         except OSError:
             return False
         if same and unmoved:
-            self._frozen.signatures[entry.raw] = Signature.of(status)
+            self._frozen.signatures[entry.raw] = signature(status)
         return same and unmoved
 
     def copies_folder(self) -> Path:
@@ -415,7 +413,7 @@ def _tree_of(git: Git, commit: str) -> str:
     return git.run(["rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}"]).decode().strip()
 
 
-def _listed(git: Git, tree: str) -> dict[bytes, TreeFile] | None:
+def _listed(git: Git, tree: str) -> dict[bytes, FileEntry] | None:
     """All files of a tree, or None when git does not have it."""
     try:
         listed = git.run(["ls-tree", "-r", "-z", "--full-tree", tree])
@@ -423,12 +421,12 @@ def _listed(git: Git, tree: str) -> dict[bytes, TreeFile] | None:
         if error.code == 128:
             return None
         raise
-    found: dict[bytes, TreeFile] = {}
+    found: dict[bytes, FileEntry] = {}
     for item in listed.split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
             mode, _, blob = meta.split(b" ")
-            found[path] = TreeFile(file_mode(mode), blob.decode())
+            found[path] = FileEntry(to_key(path), path, blob.decode(), file_mode(mode))
     return found
 
 
@@ -437,9 +435,9 @@ def _keep_staged(opening: _Opening, frozen: Frozen, staged: set[bytes]) -> None:
     if not opening.keep:
         return
     entries = [
-        FileEntry(to_key(path), path, file.blob, file.mode)
+        entry
         for path in sorted(staged - frozen.changed)
-        if (file := frozen.files.get(path)) is not None and file.mode in ("file", "executable")
+        if (entry := frozen.files.get(path)) is not None and entry.mode in ("file", "executable")
     ]
     reader = BlobReader(opening.located.root, opening.git)
     try:
@@ -454,7 +452,7 @@ def _write_tree(opening: _Opening, frozen: Frozen, differing: set[bytes] | None)
     """Id of the tree of all files; with a store, its trees (those above `differing`, else all) are written there."""
     folders = None if differing is None else {folder for path in differing for folder in _folders_above(path)}
     tree = ""
-    for folder, name, data in trees(frozen.files.items(), opening.git.object_format):
+    for folder, name, data in trees(frozen.files.values(), opening.git.object_format):
         tree = name
         if opening.keep and (folders is None or folder in folders):
             opening.pack.add(name, "tree", data)
