@@ -1,0 +1,125 @@
+"""The ledger: per request what was written to the cache, read from it, sent uncached, and put out.
+
+Every reply is entered, retries and cut streams included. What a provider does not report is unknown and carries a
+bound (our own count for input, the reply limit for output): shown as such, never as zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from subagents.claude.messages import Usage
+from subagents.claude.prices import Prices
+
+EntryKind = Literal["message", "cut", "compaction", "plan", "answer", "verify", "recall"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One request that reached the endpoint."""
+
+    task: str
+    turn: int
+    kind: EntryKind
+    usage: Usage
+    bound_input: int
+    """Most that unreported input can be."""
+    bound_output: int
+    cleared: bool = False
+    """An edit of the context went before this request: its cache write is expected."""
+
+    @property
+    def unknown(self) -> bool:
+        return self.usage.uncached is None or self.usage.output is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Sums of known figures. `bound_*` is the most that the unreported requests may add."""
+
+    requests: int = 0
+    uncached: int = 0
+    write: int = 0
+    read: int = 0
+    output: int = 0
+    equivalents: float = 0.0
+    input_equivalents: float = 0.0
+    unknown_requests: int = 0
+    bound_input: int = 0
+    bound_output: int = 0
+
+    @property
+    def input(self) -> int:
+        return self.uncached + self.write + self.read
+
+    @property
+    def read_share(self) -> float:
+        """Share of the input that came out of the cache."""
+        return self.read / self.input if self.input else 0.0
+
+
+def totals(entries: Iterable[Entry], prices: Prices) -> Totals:
+    """Add up. Each entry is counted once; the caller keeps entries unique."""
+    uncached = write = read = output = requests = unknown = bound_input = bound_output = 0
+    equivalents = input_equivalents = 0.0
+    for entry in entries:
+        usage = entry.usage
+        requests += 1
+        uncached += (usage.uncached or 0) + usage.extra_input
+        write += (usage.write_5m or 0) + (usage.write_1h or 0)
+        read += usage.read or 0
+        output += (usage.output or 0) + usage.extra_output
+        equivalents += prices.equivalents(usage)
+        input_equivalents += prices.input_equivalents(usage)
+        if entry.unknown:
+            unknown += 1
+            bound_input += entry.bound_input if usage.uncached is None else 0
+            bound_output += entry.bound_output if usage.output is None else 0
+    return Totals(
+        requests=requests,
+        uncached=uncached,
+        write=write,
+        read=read,
+        output=output,
+        equivalents=equivalents,
+        input_equivalents=input_equivalents,
+        unknown_requests=unknown,
+        bound_input=bound_input,
+        bound_output=bound_output,
+    )
+
+
+def never_reads(entries: Iterable[Entry], *, after: int = 4) -> bool:
+    """Whether a run keeps writing to the cache and never reads: its prefix changes, see `diagnose`.
+
+    Requests right after an edit are left out, and so is a provider that has no cache.
+    """
+    usages = [e.usage for e in entries if not e.cleared and e.kind == "message"][1:]
+    writes = [u for u in usages if (u.write_5m or 0) + (u.write_1h or 0) > 0]
+    return len(writes) >= after and not any(u.read for u in usages)
+
+
+def entry_to_json(entry: Entry) -> dict[str, Any]:
+    usage = {name: getattr(entry.usage, name) for name in Usage.__slots__ if getattr(entry.usage, name) is not None}
+    return {
+        "task": entry.task,
+        "turn": entry.turn,
+        "kind": entry.kind,
+        "usage": usage,
+        "bound": [entry.bound_input, entry.bound_output],
+        "cleared": entry.cleared,
+    }
+
+
+def entry_from_json(body: Mapping[str, Any]) -> Entry:
+    return Entry(
+        task=str(body["task"]),
+        turn=int(body["turn"]),
+        kind=body["kind"],
+        usage=Usage(**{name: int(value) for name, value in body["usage"].items()}),
+        bound_input=int(body["bound"][0]),
+        bound_output=int(body["bound"][1]),
+        cleared=bool(body["cleared"]),
+    )
