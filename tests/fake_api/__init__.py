@@ -1,0 +1,18 @@
+"""A strict Messages API on loopback, for tests through the real SDK. See docs/design-notes/fake-api.md."""
+
+from tests.fake_api.faults import Fault, FaultPlan
+from tests.fake_api.models.scripted import Ruled, Scripted, Sequential
+from tests.fake_api.persona import ANTHROPIC, COMPATIBLE, Persona
+from tests.fake_api.thread import FakeApi
+
+__all__ = [
+    "ANTHROPIC",
+    "COMPATIBLE",
+    "FakeApi",
+    "Fault",
+    "FaultPlan",
+    "Persona",
+    "Ruled",
+    "Scripted",
+    "Sequential",
+]

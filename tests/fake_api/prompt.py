@@ -1,0 +1,139 @@
+"""A request as the model would see it: one flat list of blocks in cache order (tools, system, messages)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from tests.fake_api import tokens
+from tests.fake_api.catalog import ModelSpec
+
+Message = dict[str, Any]
+"""Role and a list of content blocks; string content is already turned into one text block."""
+
+
+@dataclass(slots=True)
+class PromptBlock:
+    """One block of the prompt. `digest` is over its bytes without the cache mark."""
+
+    section: str
+    role: str
+    message: int
+    index: int
+    value: Mapping[str, Any]
+    digest: bytes
+    tokens: int
+    ttl: str | None
+
+
+@dataclass(slots=True)
+class Prompt:
+    """`digests[i]` names everything up to and including block i, and the model that reads it."""
+
+    blocks: list[PromptBlock]
+    digests: list[bytes]
+    overhead_tokens: int
+    scale: float
+    cumulative: list[int] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> int:
+        return self.cumulative[-1] if self.cumulative else self.overhead_tokens
+
+
+class TokenMemo:
+    """Remembers the token count of a block by its digest: a long history is counted once, not at each turn."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+
+    def count(self, digest: bytes, block: Mapping[str, Any]) -> int:
+        known = self._known.get(digest)
+        if known is None:
+            known = self._known[digest] = tokens.block_tokens(block)
+        return known
+
+
+def normalise(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """The same messages with list content. Consecutive turns are not merged here: indices stay those of the request."""
+    return [
+        {**m, "content": [{"type": "text", "text": m["content"]}]} if isinstance(m.get("content"), str) else dict(m)
+        for m in messages
+    ]
+
+
+def rendered(messages: Sequence[Message]) -> list[tuple[int, Message]]:
+    """What is shown: without system messages that a later user turn has ended (`clear_at`), with original indices."""
+    last_user = max((i for i, m in enumerate(messages) if m["role"] == "user"), default=-1)
+    return [(i, m) for i, m in enumerate(messages) if m.get("clear_at") != "next_user_message" or i > last_user]
+
+
+def build(body: Mapping[str, Any], messages: Sequence[Message], spec: ModelSpec, memo: TokenMemo) -> Prompt:
+    """Flatten a request. `messages` are those to be shown, after any context edit."""
+    blocks: list[PromptBlock] = []
+    digests: list[bytes] = []
+    tools = list(body.get("tools") or ())
+    system = body.get("system") or ()
+    if isinstance(system, str):
+        system = [{"type": "text", "text": system}]
+    rolling = hashlib.sha256(spec.id.encode()).digest()
+    for n, tool in enumerate(tools):
+        rolling = _add(blocks, digests, rolling, memo, "tools", "", -1, n, tool)
+    for n, part in enumerate(system):
+        rolling = _add(blocks, digests, rolling, memo, "system", "", -1, n, part)
+    rolling = hashlib.sha256(rolling + _message_settings(body)).digest()
+    for number, message in rendered(messages):
+        for n, block in enumerate(message.get("content") or ()):
+            rolling = _add(blocks, digests, rolling, memo, "messages", message["role"], number, n, block)
+    _automatic_breakpoint(body, blocks)
+    prompt = Prompt(blocks, digests, tokens.TOOLS_OVERHEAD if tools else 0, spec.token_scale)
+    total, previous = prompt.overhead_tokens, -1
+    for block in blocks:
+        if block.section == "messages" and block.message != previous:
+            total, previous = total + tokens.MESSAGE_OVERHEAD, block.message
+        total += block.tokens
+        prompt.cumulative.append(round(total * spec.token_scale))
+    return prompt
+
+
+def _message_settings(body: Mapping[str, Any]) -> bytes:
+    """Settings that take part in the messages' cache key: a change of any misses the messages, not tools and system."""
+    output = body.get("output_config") or {}
+    return orjson.dumps([body.get("thinking"), body.get("tool_choice"), output.get("effort")])
+
+
+def _add(
+    blocks: list[PromptBlock],
+    digests: list[bytes],
+    rolling: bytes,
+    memo: TokenMemo,
+    section: str,
+    role: str,
+    message: int,
+    index: int,
+    value: Mapping[str, Any],
+) -> bytes:
+    mark = value.get("cache_control")
+    plain = {k: v for k, v in value.items() if k != "cache_control"} if "cache_control" in value else value
+    digest = hashlib.sha256(orjson.dumps(plain)).digest()
+    rolling = hashlib.sha256(rolling + role.encode() + digest).digest()
+    ttl = mark.get("ttl", "5m") if isinstance(mark, Mapping) else None
+    blocks.append(PromptBlock(section, role, message, index, plain, digest, memo.count(digest, plain), ttl))
+    digests.append(rolling)
+    return rolling
+
+
+def _automatic_breakpoint(body: Mapping[str, Any], blocks: list[PromptBlock]) -> None:
+    """Top-level `cache_control`: the mark goes to the last block that can carry one."""
+    mark = body.get("cache_control")
+    if not isinstance(mark, Mapping):
+        return
+    for block in reversed(blocks):
+        if block.value.get("type") not in {"thinking", "redacted_thinking"}:
+            if block.ttl is None:
+                block.ttl = mark.get("ttl", "5m")
+            return
