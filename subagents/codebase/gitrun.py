@@ -17,7 +17,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -98,10 +98,16 @@ class GitTimeout(GitFailed):
 
 @cache
 def git_executable() -> str:
-    found = shutil.which("git")
+    found = shutil.which("git", path=search_path())
     if found is None:
         raise UsageError("git was not found on PATH", hint=f"install git {_dotted(MINIMUM_GIT)} or newer")
     return found
+
+
+def search_path() -> str:
+    """PATH without relative entries: `.` would find programs in the explored repository."""
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(entry for entry in entries if Path(entry).is_absolute())
 
 
 def _dotted(version: Sequence[int]) -> str:
@@ -110,7 +116,7 @@ def _dotted(version: Sequence[int]) -> str:
 
 def base_environment(home: Path) -> dict[str, str]:
     """What every program we start sees: a path, a harmless home and the switches above; nothing of the caller's."""
-    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "XDG_CONFIG_HOME": str(home), **_ENVIRONMENT}
+    return {"PATH": search_path(), "HOME": str(home), "XDG_CONFIG_HOME": str(home), **_ENVIRONMENT}
 
 
 def check_version() -> None:
@@ -283,8 +289,3 @@ def write_view(folder: Path, object_format: ObjectFormat) -> None:
     if not config.exists():
         (folder / "HEAD").write_text("ref: refs/heads/none\n")
         config.write_text(f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}")
-
-
-def plain_environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The reduced environment for programs other than git."""
-    return {**base_environment(home), **(extra or {})}

@@ -15,7 +15,8 @@ from types import MappingProxyType, TracebackType
 from manifests.errors import LeadlineError, StateError, UsageError
 from subagents.codebase.blobs import BlobReader
 from subagents.codebase.confined import ConfinedFolder, read_small, signature
-from subagents.codebase.freeze import Freezer, Frozen
+from subagents.codebase.copies import Copies
+from subagents.codebase.freeze import READ_LIMIT_BYTES, Freezer, Frozen
 from subagents.codebase.gitrun import Git, GitFailed, as_leadline_error, git_executable, write_view
 from subagents.codebase.objects import PackWriter, file_mode, object_id, trees
 from subagents.codebase.paths import from_key, in_scope, is_plain, to_key
@@ -75,7 +76,8 @@ class FrozenSnapshot:
         self._files: Mapping[str, FileEntry] | None = None
         self._lock = threading.RLock()
         self._texts: OrderedDict[str, TextFile] = OrderedDict()
-        self._copies: Path | None = None
+        self.copies = Copies()
+        """Files of the snapshot written out for programs that need files; removed by `close`."""
 
     @property
     def id(self) -> SnapshotId:
@@ -153,30 +155,42 @@ class FrozenSnapshot:
         return made
 
     def local_file(self, path: str) -> Path | None:
-        """The file of the working tree that holds this path's bytes right now, or None when there is none."""
-        entry = self.files()[path]
-        if self._working_tree is None or entry.mode not in ("file", "executable"):
-            return None
-        with ConfinedFolder(self._working_tree) as folder:
-            return self._working_tree / os.fsdecode(entry.raw) if self._is_unchanged(folder, entry) else None
+        """The file of the working tree that holds this path's bytes right now, or None when there is none.
 
-    def local_files(self, paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
-        """For each path whether `root / raw` holds its bytes right now."""
-        files = self.files()
+        By the time it is opened it may have changed again: check what you read.
+        """
+        entry = self.files()[path]
+        return self._local_path(entry) if next(self.are_local([entry])) else None
+
+    def _local_path(self, entry: FileEntry) -> Path:
+        assert self._working_tree is not None
+        return self._working_tree / os.fsdecode(entry.raw)
+
+    def are_local(self, entries: Iterable[FileEntry]) -> Iterator[bool]:
+        """For each entry whether `root / raw` is a file that holds its bytes right now."""
         if self._working_tree is None:
-            yield from ((path, False) for path in paths)
+            yield from (False for _ in entries)
             return
+        root = os.fsencode(self._working_tree) + b"/"
+        known = self._frozen.signatures
         with ConfinedFolder(self._working_tree) as folder:
-            for path in paths:
-                entry = files[path]
-                yield path, entry.mode in ("file", "executable") and self._is_unchanged(folder, entry)
+            for entry in entries:
+                if entry.mode not in ("file", "executable"):
+                    yield False
+                    continue
+                before = known.get(entry.raw)
+                if before is None:
+                    yield self._is_unchanged(folder, entry)
+                    continue
+                try:
+                    yield signature(os.lstat(root + entry.raw)) == before
+                except OSError:
+                    yield False
 
     def _is_unchanged(self, folder: ConfinedFolder, entry: FileEntry) -> bool:
-        known = self._frozen.signatures.get(entry.raw)
+        """Compare bytes where no earlier look left a signature, and leave one."""
         try:
-            if known is not None:
-                return signature(folder.lstat(entry.raw)) == known
-            data, status = folder.read(entry.raw, 1 << 26)
+            data, status = folder.read(entry.raw, READ_LIMIT_BYTES)
             same = object_id(self._git.object_format, "blob", data) == entry.blob
             unmoved = signature(folder.lstat(entry.raw)) == signature(status)
         except OSError:
@@ -185,19 +199,9 @@ class FrozenSnapshot:
             self._frozen.signatures[entry.raw] = signature(status)
         return same and unmoved
 
-    def copies_folder(self) -> Path:
-        """A private folder for materialised files; removed by `close`."""
-        with self._lock:
-            if self._copies is None:
-                self._copies = Path(tempfile.mkdtemp(prefix="leadline-copies-"))
-            return self._copies
-
     def close(self) -> None:
         self._reader.close()
-        with self._lock:
-            copies, self._copies = self._copies, None
-        if copies is not None:
-            shutil.rmtree(copies, ignore_errors=True)
+        self.copies.close()
         if self._owns_view:
             shutil.rmtree(self._git.view, ignore_errors=True)
 

@@ -266,6 +266,9 @@ class TextMatch:
     text: str
     """The line, cut to the width asked for around the match; `cut` says so."""
     cut: bool = False
+    before: tuple[str, ...] = ()
+    """Lines before this one, where context was asked for; each cut to the width too."""
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
