@@ -21,7 +21,7 @@ FaultKind = Literal[
 ]
 """`status`: an error answer. `reset_before`: the connection is reset before the first byte. `reset_after_headers`:
 after the response's head. `reset_mid`: after `after_events` events (plain: in the middle of the body). `end_early`: a
-clean end after `after_events` events. `cut_json`: the data of one event is cut in the middle of its JSON, then a clean end.
+clean end after `after_events` events. `cut_json`: the data of one event is cut in its JSON, then a clean end.
 `sse_error`: an `error` event of type `error_type`. `html`: a page of HTML with status `status`. `stall`: nothing for
 `seconds`, then a normal answer. `garbage`: a well-formed head and a body of noise."""
 

@@ -7,17 +7,29 @@ from typing import Any
 
 from tests.fake_api import reply
 from tests.fake_api.models.base import Model
+from tests.fake_api.models.explorer import Explorer
+from tests.fake_api.models.narrow import Narrow, Recall
+from tests.fake_api.models.planner import Planner
 from tests.fake_api.models.scripted import Ruled, Scripted
+from tests.fake_api.models.standard import Standard
+from tests.fake_api.models.unruly import Chatty, Empty, Garbler, Liar, Obedient, Odd, Pauser, Refuser, Stuck
 from tests.fake_api.reply import Reply
 
 
 def make_model(given: Model | str | Mapping[str, Any]) -> Model:
-    """An object as it is, a name or a mapping with `name` and the behaviour's own options as a new object."""
+    """An object as it is; a name, or a mapping with `name` and the behaviour's own options, as a new object.
+
+    Options `then`, `inner` and `explorer` name another behaviour in the same way.
+    """
     if isinstance(given, str):
-        return _BEHAVIOURS[given]()
+        return BEHAVIOURS[given]()
     if isinstance(given, Mapping):
         options = dict(given)
-        return _BEHAVIOURS[options.pop("name")](**options)
+        name = options.pop("name")
+        for nested in ("then", "inner", "explorer"):
+            if nested in options:
+                options[nested] = make_model(options[nested])
+        return BEHAVIOURS[name](**options)
     return given
 
 
@@ -38,4 +50,21 @@ def _echo() -> Model:
     return Ruled(lambda call: reply.say(f"You said: {call.user_text()[-200:]}"))
 
 
-_BEHAVIOURS: dict[str, Callable[..., Model]] = {"scripted": _scripted, "echo": _echo, "standard": _echo}
+BEHAVIOURS: Mapping[str, Callable[..., Model]] = {
+    "chatty": Chatty,
+    "echo": _echo,
+    "empty": Empty,
+    "explorer": Explorer,
+    "garbler": Garbler,
+    "liar": Liar,
+    "narrow": Narrow,
+    "obedient": Obedient,
+    "odd": Odd,
+    "pauser": Pauser,
+    "planner": Planner,
+    "recall": Recall,
+    "refuser": Refuser,
+    "scripted": _scripted,
+    "standard": Standard,
+    "stuck": Stuck,
+}
