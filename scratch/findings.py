@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 import orjson
 
+from manifests.fields import Fields, Malformed
+
 FindingKind = Literal["structure", "flow", "behaviour", "decision", "risk", "open_question"]
 FindingStatus = Literal["verified", "unverified", "stale", "refuted"]
+FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+FINDING_STATUSES: tuple[FindingStatus, ...] = get_args(FindingStatus)
+
+CLAIM_LIMIT = 2_000
+"""Characters; a claim is one sentence."""
+SYMBOLS_LIMIT = 50
+CITATIONS_LIMIT = 50
+QUOTE_LIMIT = 4_000
+"""Characters of a quote that are stored; the hash is of the whole."""
+DATA_LIMIT_BYTES = 4_096
+_PATH_LIMIT = 4_096 * 4
+_ORIGINS_LIMIT = 10_000
+_BLOB = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_REFERENCE = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +55,30 @@ class Citation:
     def where(self) -> str:
         """`path:start-end`, or `path:line` for one line."""
         return f"{self.path}:{self.start}" if self.start == self.end else f"{self.path}:{self.start}-{self.end}"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "path": self.path,
+            "start": self.start,
+            "end": self.end,
+            "blob": self.blob,
+            "quote": self.quote,
+            "quote_sha256": self.quote_sha256,
+        }
+
+    @staticmethod
+    def from_dict(value: object) -> Citation:
+        """Raises Malformed."""
+        fields = Fields(value, "citation")
+        start = fields.integer("start", low=1, high=1 << 31)
+        return Citation(
+            path=fields.text("path", limit=_PATH_LIMIT, empty=False),
+            start=start,
+            end=fields.integer("end", low=start, high=1 << 31),
+            blob=fields.match("blob", _BLOB),
+            quote=fields.text("quote", limit=QUOTE_LIMIT * 2),
+            quote_sha256=fields.match("quote_sha256", _SHA256),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +122,63 @@ class Finding:
             "data": dict(self.data),
         }
         return "f" + hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+    def with_origin(self, task: str) -> Finding:
+        """The same finding, recorded by one more task."""
+        return self if task in self.origins else replace(self, origins=(*self.origins, task))
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON values only; `id` is there for readers and checked when read back."""
+        return {
+            "id": self.id,
+            "claim": self.claim,
+            "kind": self.kind,
+            "status": self.status,
+            "confidence": self.confidence,
+            "relevance": self.relevance,
+            "symbols": list(self.symbols),
+            "citations": [citation.to_dict() for citation in self.citations],
+            "task": self.task,
+            "phase": self.phase,
+            "recorded_at": self.recorded_at,
+            "evidence": list(self.evidence),
+            "data": dict(self.data),
+            "origins": list(self.origins),
+        }
+
+    @staticmethod
+    def from_dict(value: object) -> Finding:
+        """Untrusted: sizes, types and ranges are checked, and that the id is that of the content. Raises Malformed."""
+        fields = Fields(value, "finding")
+        data = fields.mapping("data", limit=200)
+        if len(orjson.dumps(data)) > DATA_LIMIT_BYTES:
+            raise Malformed(f"finding: data is larger than {DATA_LIMIT_BYTES} bytes")
+        evidence = fields.texts("evidence", limit=100, each=71)
+        if not all(_REFERENCE.fullmatch(reference) for reference in evidence):
+            raise Malformed("finding: an evidence reference is none")
+        try:
+            finding = Finding(
+                claim=fields.text("claim", limit=CLAIM_LIMIT, empty=False),
+                kind=fields.choice("kind", FINDING_KINDS),
+                symbols=fields.texts("symbols", limit=SYMBOLS_LIMIT, each=500),
+                citations=tuple(Citation.from_dict(one) for one in fields.items("citations", limit=CITATIONS_LIMIT)),
+                confidence=fields.number("confidence", low=0, high=1),
+                relevance=fields.number("relevance", low=0, high=1),
+                task=fields.name("task"),
+                phase=fields.integer("phase", low=1, high=1_000_000),
+                recorded_at=fields.time("recorded_at"),
+                status=fields.choice("status", FINDING_STATUSES),
+                evidence=evidence,
+                data=data,
+                origins=fields.texts("origins", limit=_ORIGINS_LIMIT, each=100),
+            )
+        except Malformed:
+            raise
+        except ValueError as problem:
+            raise Malformed(f"finding: {problem}") from problem
+        if finding.id != fields.text("id", limit=40):
+            raise Malformed("finding: its id is not that of its content")
+        return finding
 
 
 def fold(text: str) -> str:

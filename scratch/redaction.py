@@ -1,0 +1,208 @@
+"""Removing secrets from whatever is written or printed (design, section 4).
+
+What is removed is replaced by `[redacted:<kind>]`, followed by the newlines that were in it, so that line numbers
+hold; and counted by kind. The secret itself is kept nowhere. Redacting twice changes nothing more.
+
+One scan for the keywords of all patterns finds the few places worth a closer look, so that source code passes at the
+speed of that one scan.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+
+from scratch.secret_patterns import CARD, PATTERNS, Pattern, is_live_value
+
+_MARK = "[redacted:"
+_PASSES = 4
+_SENSITIVE_KEY = re.compile(
+    r"(?i)pass(?:word|wd|phrase|code)|pwd$|secret|token$|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization"
+)
+_RARENESS = "zqjZQJXKYVWUHGkBFwxDMLNOvPRCETSIA~$%0123456789?&/bygmfpuh-:=.dlc_ianorest"
+"""Characters of source code, the rarest first, as far as it matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Keyword:
+    """A keyword, the place in it of its rarest character, by which it is found, and the patterns to try there."""
+
+    text: str
+    any_case: bool
+    anchor: int
+    patterns: tuple[Pattern, ...]
+
+    def starts_at(self, text: str, at: int) -> bool:
+        if at < 0:
+            return False
+        found = text[at : at + len(self.text)]
+        return (found.lower() if self.any_case else found) == self.text
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """One regular expression that finds the anchors of all keywords, and what to try at each."""
+
+    regex: re.Pattern[str]
+    keywords: dict[str, tuple[_Keyword, ...]]
+    """By anchor character."""
+
+
+@cache
+def _scan() -> _Scan:
+    """Compiled when first needed: starting the program must not pay for it."""
+    own: dict[tuple[str, bool], list[Pattern]] = {}
+    for pattern in PATTERNS:
+        for word in pattern.keywords:
+            own.setdefault((word, pattern.any_case), []).append(pattern)
+    by_anchor: dict[str, list[_Keyword]] = {}
+    for (word, any_case), patterns in own.items():
+        anchor = min(range(len(word)), key=lambda n: _RARENESS.find(word[n]))
+        keyword = _Keyword(word, any_case, anchor, tuple(patterns))
+        for character in {word[anchor], word[anchor].upper()} if any_case else {word[anchor]}:
+            by_anchor.setdefault(character, []).append(keyword)
+    branches = (
+        re.escape(character) + "(?:" + "|".join(_around(keyword) for keyword in keywords) + ")"
+        for character, keywords in by_anchor.items()
+    )
+    return _Scan(re.compile("|".join(branches)), {character: tuple(found) for character, found in by_anchor.items()})
+
+
+def _around(keyword: _Keyword) -> str:
+    """What has to stand around the anchor, which itself was just matched."""
+    parts = [_spelling(character, keyword.any_case) for character in keyword.text]
+    before, after = "".join(parts[: keyword.anchor + 1]), "".join(parts[keyword.anchor + 1 :])
+    return (f"(?<={before})" if keyword.anchor else "") + (f"(?={after})" if after else "")
+
+
+def _spelling(character: str, any_case: bool) -> str:
+    if any_case and character.isalpha():
+        return f"[{character}{character.upper()}]"
+    return re.escape(character)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    start: int
+    end: int
+    kind: str
+
+
+def _hits(text: str) -> Iterator[_Hit]:
+    scan = _scan()
+    for found in scan.regex.finditer(text):
+        at = found.start()
+        for keyword in scan.keywords[text[at]]:
+            if keyword.starts_at(text, at - keyword.anchor):
+                yield from _first(keyword.patterns, text, at - keyword.anchor)
+    for match in CARD.regex.finditer(text):
+        hit = _tried(CARD, match)
+        if hit is not None:
+            yield hit
+
+
+def _first(patterns: tuple[Pattern, ...], text: str, at: int) -> Iterator[_Hit]:
+    for pattern in patterns:
+        if at >= pattern.back:
+            hit = _tried(pattern, pattern.regex.match(text, at - pattern.back))
+            if hit is not None:
+                yield hit
+                return
+
+
+def _tried(pattern: Pattern, match: re.Match[str] | None) -> _Hit | None:
+    if match is None:
+        return None
+    group: str | int = "s" if "s" in pattern.regex.groupindex else 0
+    secret = match.group(group)
+    if _MARK in secret or not pattern.accept(secret):
+        return None
+    start, end = match.span(group)
+    return _Hit(start, end, pattern.kind)
+
+
+def _once(text: str, counts: Counter[str]) -> str:
+    hits = sorted(_hits(text), key=lambda hit: (hit.start, -hit.end))
+    if not hits:
+        return text
+    parts: list[str] = []
+    done = 0
+    for hit in hits:
+        if hit.start < done:
+            continue
+        newlines = "\n" * text.count("\n", hit.start, hit.end)
+        parts += [text[done : hit.start], _MARK, hit.kind, "]", newlines]
+        counts[hit.kind] += 1
+        done = hit.end
+    return "".join([*parts, text[done:]])
+
+
+def redact_text(text: str) -> tuple[str, Counter[str]]:
+    """The text without its secrets, and how many of which kind were removed."""
+    counts: Counter[str] = Counter()
+    for _ in range(_PASSES):  # what stood next to a secret may only show once that is gone
+        redacted = _once(text, counts)
+        if redacted is text or redacted == text:
+            break
+        text = redacted
+    return text, counts
+
+
+class Redactor:
+    """Redacts and counts; one for a whole run. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._mutex = Lock()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many secrets of which kind were removed so far. Writing the same one twice counts twice."""
+        with self._mutex:
+            return dict(sorted(self._counts.items()))
+
+    def text(self, text: str) -> str:
+        redacted, counts = redact_text(text)
+        self._add(counts)
+        return redacted
+
+    def data(self, data: bytes) -> bytes:
+        """Bytes of any kind: what is no UTF-8 passes unchanged."""
+        text = data.decode("utf-8", "surrogateescape")
+        redacted = self.text(text)
+        return data if redacted is text else redacted.encode("utf-8", "surrogateescape")
+
+    def json(self, value: object) -> object:
+        """Every string in a JSON value, keys included. Values under telling keys (`password`) are looked at as such."""
+        counts: Counter[str] = Counter()
+        redacted = _json(value, "", counts)
+        self._add(counts)
+        return redacted
+
+    def _add(self, counts: Counter[str]) -> None:
+        if counts:
+            with self._mutex:
+                self._counts.update(counts)
+
+
+def _json(value: object, key: str, counts: Counter[str]) -> object:
+    if isinstance(value, str):
+        return _string(value, key, counts)
+    if isinstance(value, Mapping):
+        return {_string(str(name), "", counts): _json(inner, str(name), counts) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(inner, key, counts) for inner in value]
+    return value
+
+
+def _string(text: str, key: str, counts: Counter[str]) -> str:
+    redacted, found = redact_text(text)
+    counts.update(found)
+    if key and _SENSITIVE_KEY.search(key) and _MARK not in redacted and is_live_value(redacted):
+        counts["assigned_secret"] += 1
+        return f"{_MARK}assigned_secret]"
+    return redacted
