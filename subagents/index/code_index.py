@@ -1,0 +1,462 @@
+"""The index as everyone reads it: `CodeIndex` over the SQLite file, decoding what is asked for and keeping a little."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+
+from subagents.codebase.textfile import is_test_path
+from subagents.codebase.types import CallEdge, CannotRead, ImportEdge, Reference, Skipped, Snapshot, Symbol
+from subagents.index.extract import REFERENCE_KINDS
+from subagents.index.records import (
+    Damaged,
+    decode_imports,
+    decode_strings,
+    decode_symbols,
+    name_key,
+    numbers,
+    to_symbol,
+    unseal,
+)
+from subagents.index.sections import DocSection, sections
+from subagents.index.store import EDGE_BITS, POSTING_BITS, is_damage, translate
+
+if TYPE_CHECKING:
+    from subagents.index.calls import CallResolver
+
+T = TypeVar("T")
+_EDGE_MASK = (1 << EDGE_BITS) - 1
+_POSTING_MASK = (1 << POSTING_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedImport:
+    """One import statement of a file: what it names under which alias, and where that is."""
+
+    line: int
+    module: str
+    names: tuple[tuple[str, str], ...]
+    local: str
+    """The name that stands for the module as a whole, or empty."""
+    targets: tuple[tuple[str, tuple[str, ...]], ...]
+    """(path, names found there); empty for an external module."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A variable and what tells its type: `how` is 0 for a call's callee, 1 for a declared type, 2 for another name."""
+
+    line: int
+    variable: str
+    expression: str
+    how: int
+
+
+class FileView:
+    """What the index knows of one path, decoded part by part. Made by the index; immutable."""
+
+    def __init__(self, index: StoredIndex, path: str, file: int, blob: int, language: str | None, package: str) -> None:
+        self._index = index
+        self.path = path
+        self.file = file
+        self.blob = blob
+        self.language = language
+        self.package = package
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return tuple(to_symbol(self.path, row) for row in self._rows)
+
+    @cached_property
+    def _rows(self) -> list[tuple[str, str, str, int, int, int, str, str, tuple[str, ...]]]:
+        part = self._index.part(self.blob, "symbols")
+        return decode_symbols(part) if part else []
+
+    def parent(self, symbol: Symbol) -> Symbol | None:
+        """What a definition is nested in."""
+        for place, known in enumerate(self.symbols):
+            if known == symbol:
+                above = self._rows[place][5]
+                return self.symbols[above] if above >= 0 else None
+        return None
+
+    @cached_property
+    def by_qualified(self) -> dict[str, Symbol]:
+        """The first definition of each qualified name; a body outranks a bare declaration."""
+        found: dict[str, Symbol] = {}
+        for symbol in self.symbols:
+            known = found.get(symbol.qualified)
+            if known is None or (known.start == known.end and symbol.end > symbol.start and known.kind == symbol.kind):
+                found[symbol.qualified] = symbol
+        return found
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [symbol.start for symbol in self.symbols]
+
+    def symbol_at(self, line: int) -> Symbol | None:
+        """Innermost: of all that hold the line, the one that starts last (and, on one line, comes last)."""
+        place = bisect_right(self._starts, line) - 1
+        while place >= 0:
+            symbol = self.symbols[place]
+            if symbol.end >= line:
+                return symbol
+            above = self._rows[place][5]
+            place = above if above >= 0 and self.symbols[above].end >= line else place - 1
+        return None
+
+    @cached_property
+    def strings(self) -> list[str]:
+        part = self._index.part(self.blob, "strings")
+        return decode_strings(part) if part else [""]
+
+    @cached_property
+    def reference_rows(self) -> list[tuple[int, str, str, int]]:
+        """(line, name, receiver, kind number), in line order."""
+        part = self._index.part(self.blob, "refs")
+        if not part:
+            return []
+        flat, strings = numbers(unseal(part)), self.strings
+        rows = [
+            (line, strings[name], strings[place >> 3], place & 7)
+            for line, name, place in zip(flat[0::3], flat[1::3], flat[2::3], strict=True)
+        ]
+        rows.sort(key=lambda row: row[0])
+        return rows
+
+    @cached_property
+    def bindings(self) -> list[Binding]:
+        part = self._index.part(self.blob, "bindings")
+        if not part:
+            return []
+        flat, strings = numbers(unseal(part)), self.strings
+        return [
+            Binding(line, strings[variable], strings[place >> 2], place & 3)
+            for line, variable, place in zip(flat[0::3], flat[1::3], flat[2::3], strict=True)
+        ]
+
+    @cached_property
+    def imports(self) -> tuple[ResolvedImport, ...]:
+        part = self._index.part(self.blob, "imports")
+        rows = decode_imports(part) if part else []
+        targets = self._index.targets(self.file, len(rows)) if rows else []
+        return tuple(
+            ResolvedImport(
+                line,
+                module,
+                tuple((name, alias) for name, alias in names),
+                local,
+                tuple((path, tuple(taken)) for path, taken in targets[place]),
+            )
+            for place, (line, module, names, local) in enumerate(rows)
+        )
+
+    def reference(self, row: tuple[int, str, str, int]) -> Reference:
+        line, name, receiver, kind = row
+        inside = self.symbol_at(line)
+        return Reference(
+            path=self.path,
+            line=line,
+            name=name,
+            kind=REFERENCE_KINDS[kind],  # type: ignore[arg-type]
+            receiver=receiver,
+            inside=inside.qualified if inside else "",
+        )
+
+
+class StoredIndex:
+    """`CodeIndex` of one snapshot; see that protocol. Made by `open_index`. Thread-safe; also a context manager.
+
+    `notices` says what went wrong and was dealt with (a damaged cache, a cache folder that cannot be written).
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        snapshot: Snapshot,
+        *,
+        notices: Sequence[str] = (),
+        rebuild: Callable[[], sqlite3.Connection] | None = None,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._snapshot = snapshot
+        self._rebuild = rebuild
+        self._on_close = on_close
+        self._lock = threading.RLock()
+        self._views: OrderedDict[str, FileView] = OrderedDict()
+        self._closed = False
+        self.notices: list[str] = list(notices)
+
+    # --- access ---
+
+    @property
+    def file(self) -> Path:
+        """The SQLite file."""
+        return self._path
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    @contextmanager
+    def database(self) -> Iterator[sqlite3.Connection]:
+        """The read-only connection, held alone: for extras that read tables of their own. Keep it briefly."""
+        with self._lock:
+            yield self._connection
+
+    def extra(self, name: str) -> Iterator[tuple[str, bytes]]:
+        """(path, what the extra stored), for each file that was read."""
+        sql = f"SELECT f.path, e.data FROM file f JOIN extra_{name} e ON e.blob = f.blob ORDER BY f.path"
+        return iter(self.rows(sql))
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:  # type: ignore[type-arg]
+        """All rows of one query, whatever happens to the file meanwhile. A damaged file is rebuilt once."""
+        return self._guarded(lambda: self._connection.execute(sql, tuple(parameters)).fetchall())
+
+    def _guarded(self, read: Callable[[], T]) -> T:
+        with self._lock:
+            try:
+                return read()
+            except (sqlite3.Error, Damaged) as error:
+                if isinstance(error, sqlite3.Error) and not is_damage(error):
+                    raise translate(error, self._path) from error
+                self._recover()
+                try:
+                    return read()
+                except (sqlite3.Error, Damaged) as again:
+                    wrapped = again if isinstance(again, sqlite3.Error) else sqlite3.DatabaseError("malformed")
+                    raise translate(wrapped, self._path) from again
+
+    def _recover(self) -> None:
+        if self._rebuild is None:
+            raise translate(sqlite3.DatabaseError("malformed"), self._path)
+        self._connection.close()
+        self._views.clear()
+        self._connection = self._rebuild()
+        self.notices.append(f"the index {str(self._path)!r} was damaged and has been rebuilt")
+
+    def part(self, blob: int, column: str) -> bytes | None:
+        def read() -> bytes | None:
+            row = self._connection.execute(f"SELECT {column} FROM part WHERE blob = ?", (blob,)).fetchone()
+            if row is None:
+                raise Damaged
+            if row[0]:
+                unseal(row[0])
+            return bytes(row[0]) if row[0] else None
+
+        return self._guarded(read)
+
+    def targets(self, file: int, count: int) -> list[list[tuple[str, list[str]]]]:
+        import orjson
+
+        def read() -> list[list[tuple[str, list[str]]]]:
+            row = self._connection.execute("SELECT targets FROM file WHERE id = ?", (file,)).fetchone()
+            if row is None or row[0] is None:
+                return [[] for _ in range(count)]
+            made: list[list[tuple[str, list[str]]]] = orjson.loads(unseal(row[0]))
+            if len(made) != count:
+                raise Damaged
+            return made
+
+        return self._guarded(read)
+
+    def view(self, path: str) -> FileView | None:
+        """What is known of a path that was read; None for any other."""
+        with self._lock:
+            known = self._views.get(path)
+            if known is not None:
+                self._views.move_to_end(path)
+                return known
+        rows = self.rows(
+            "SELECT f.id, f.blob, b.language, b.package FROM file f JOIN blob b ON b.id = f.blob"
+            " WHERE f.path = ? AND b.is_read = 1",
+            (path,),
+        )
+        if not rows:
+            return None
+        made = FileView(self, path, *rows[0])  # type: ignore[arg-type]
+        with self._lock:
+            self._views[path] = made
+            while len(self._views) > 400:
+                self._views.popitem(last=False)
+        return made
+
+    def posted(self, table: str, name: str) -> list[str]:
+        """Paths whose blob has a posting for this name, in path order."""
+        key = name_key(name) << POSTING_BITS
+        rows = self.rows(
+            f"SELECT f.path FROM {table} p JOIN file f ON f.blob = (p.key & ?) WHERE p.key BETWEEN ? AND ?",
+            (_POSTING_MASK, key, key | _POSTING_MASK),
+        )
+        return sorted(str(row[0]) for row in rows)
+
+    # --- CodeIndex ---
+
+    def paths(self) -> Sequence[str]:
+        sql = "SELECT f.path FROM file f JOIN blob b ON b.id = f.blob WHERE b.is_read = 1 ORDER BY f.path"
+        return [str(row[0]) for row in self.rows(sql)]
+
+    def language(self, path: str) -> str | None:
+        rows = self.rows("SELECT b.language FROM file f JOIN blob b ON b.id = f.blob WHERE f.path = ?", (path,))
+        return rows[0][0] if rows else None  # type: ignore[return-value]
+
+    def line_count(self, path: str) -> int:
+        rows = self.rows("SELECT b.lines FROM file f JOIN blob b ON b.id = f.blob WHERE f.path = ?", (path,))
+        if not rows:
+            raise KeyError(path)
+        return int(rows[0][0])  # type: ignore[call-overload, no-any-return]
+
+    def files(self) -> list[tuple[str, str | None, int]]:
+        """(path, language, lines) of every file that was read, in path order: one query instead of thousands."""
+        return self.rows(  # type: ignore[return-value]
+            "SELECT f.path, b.language, b.lines FROM file f JOIN blob b ON b.id = f.blob WHERE b.is_read = 1"
+            " ORDER BY f.path"
+        )
+
+    def skipped(self) -> Sequence[Skipped]:
+        rows = self.rows(
+            "SELECT path, reason, detail FROM skip UNION ALL SELECT f.path, b.reason, b.detail FROM file f"
+            " JOIN blob b ON b.id = f.blob WHERE b.reason != '' ORDER BY 1"
+        )
+        return [Skipped(*row) for row in rows]  # type: ignore[arg-type]
+
+    def symbols(self, path: str) -> Sequence[Symbol]:
+        view = self.view(path)
+        return view.symbols if view else ()
+
+    def symbol_at(self, path: str, line: int) -> Symbol | None:
+        view = self.view(path)
+        return view.symbol_at(line) if view else None
+
+    def definitions(self, name: str, limit: int = 50) -> Sequence[Symbol]:
+        wanted = name.replace("::", ".").replace("#", ".").replace("->", ".").strip(".()")
+        tail = wanted.rpartition(".")[2]
+        if not tail:
+            return ()
+        found: list[tuple[tuple[object, ...], Symbol]] = []
+        dotted, lower = "." + wanted, ("." + wanted).lower()
+        for path in self.posted("definition", tail):
+            view = self.view(path)
+            for symbol in view.symbols if view else ():
+                qualified = "." + symbol.qualified
+                if qualified.endswith(dotted) or qualified.lower().endswith(lower):
+                    found.append((self._rank(symbol, qualified.endswith(dotted)), symbol))
+        found.sort(key=lambda item: item[0])
+        return [symbol for _, symbol in found[:limit]]
+
+    def _rank(self, symbol: Symbol, exact: bool) -> tuple[object, ...]:
+        declaration = symbol.start == symbol.end and symbol.kind in ("function", "method") and symbol.path.endswith(
+            (".h", ".hpp", ".hh", ".hxx", ".pyi", ".d.ts")
+        )  # fmt: skip
+        minor = symbol.kind in ("variable", "field", "property")
+        return (not exact, is_test_path(symbol.path), declaration, minor, symbol.qualified.count("."), symbol.path,
+                symbol.start)  # fmt: skip
+
+    def references(self, name: str, limit: int = 200) -> Sequence[Reference]:
+        before, _, tail = name.replace("::", ".").strip(".()").rpartition(".")
+        found: list[Reference] = []
+        for path in sorted(self.posted("reference", tail), key=lambda path: (is_test_path(path), path)):
+            view = self.view(path)
+            for row in view.reference_rows if view else ():
+                if row[1] == tail and (not before or row[2].rpartition(".")[2] == before.rpartition(".")[2]):
+                    found.append(view.reference(row))  # type: ignore[union-attr]
+                    if len(found) >= limit:
+                        return found
+        return found
+
+    def references_in(self, path: str, start: int, end: int) -> Sequence[Reference]:
+        view = self.view(path)
+        return [view.reference(row) for row in view.reference_rows if start <= row[0] <= end] if view else ()
+
+    def imports(self, path: str) -> Sequence[ImportEdge]:
+        view = self.view(path)
+        edges: list[ImportEdge] = []
+        for found in view.imports if view else ():
+            taken: set[str] = set()
+            for target, names in found.targets:
+                edges.append(ImportEdge(source=path, line=found.line, module=found.module, target=target, names=names))
+                taken.update(names)
+            if not found.targets:
+                names = tuple(name for name, _ in found.names)
+                edges.append(ImportEdge(source=path, line=found.line, module=found.module, target=None, names=names))
+        return edges
+
+    def importers(self, path: str) -> Sequence[ImportEdge]:
+        view = self.view(path)
+        if view is None:
+            return ()
+        low = view.file << EDGE_BITS
+        sources = self.rows(
+            "SELECT f.path FROM import_in e JOIN file f ON f.id = (e.key & ?) WHERE e.key BETWEEN ? AND ?"
+            " ORDER BY f.path",
+            (_EDGE_MASK, low, low | _EDGE_MASK),
+        )
+        return [edge for (source,) in sources for edge in self.imports(str(source)) if edge.target == path]
+
+    def import_edges(self) -> Iterable[tuple[str, str]]:
+        return self.rows(  # type: ignore[return-value]
+            "SELECT s.path, t.path FROM import_out e JOIN file s ON s.id = (e.key >> ?) JOIN file t"
+            " ON t.id = (e.key & ?)",
+            (EDGE_BITS, _EDGE_MASK),
+        )
+
+    @cached_property
+    def _calls(self) -> CallResolver:
+        from subagents.index.calls import CallResolver
+
+        return CallResolver(self)
+
+    def callees(self, symbol: Symbol, limit: int = 50) -> Sequence[CallEdge]:
+        return self._calls.callees(symbol, limit)
+
+    def callers(self, symbol: Symbol, limit: int = 50) -> Sequence[CallEdge]:
+        return self._calls.callers(symbol, limit)
+
+    def bases(self, symbol: Symbol) -> Sequence[Symbol]:
+        return self._calls.bases(symbol)
+
+    def subclasses(self, symbol: Symbol) -> Sequence[Symbol]:
+        return self._calls.subclasses(symbol)
+
+    # --- documents ---
+
+    def doc_sections(self, path: str) -> Sequence[DocSection]:
+        """Headings of a documentation file and the lines below each; empty for anything else."""
+        language = self.language(path)
+        if language not in ("markdown", "rst", "asciidoc", "text"):
+            return ()
+        try:
+            return sections(path, language, self._snapshot.text(path).lines)
+        except CannotRead:
+            return ()
+
+    # --- life ---
+
+    def close(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._connection.close()
+        if self._on_close is not None:
+            self._on_close()
+
+    def __enter__(self) -> StoredIndex:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

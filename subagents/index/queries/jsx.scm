@@ -1,0 +1,4 @@
+; Elements of JSX, for JavaScript and TSX.
+(jsx_opening_element name: (identifier) @call)
+(jsx_self_closing_element name: (identifier) @call)
+(jsx_expression (identifier) @ref)

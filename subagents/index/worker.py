@@ -1,0 +1,148 @@
+"""The process that reads and parses files for a build: `python -c BOOT`, tasks on stdin, records on stdout.
+
+A process of its own, because py-tree-sitter holds the GIL, because a grammar that crashes or never ends on hostile
+input must not take the session with it, and because its memory can be limited. It is started as a plain program, not
+through multiprocessing, which would run the caller's main module again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import resource
+import struct
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import IO, Any, Protocol
+
+from subagents.codebase.textfile import classify, decode_bytes, language_of
+from subagents.codebase.types import CannotRead, FileEntry, Skipped
+from subagents.index.extract import Extracted, extract
+from subagents.index.extras import BlobExtra, Extract, FileFacts
+from subagents.index.languages import GRAMMARS, lacks_grammar, settle
+from subagents.index.records import BlobRecord, encode, to_symbol
+
+PARSE_LIMIT_BYTES = 3 * 1024 * 1024
+WORDS_LIMIT_BYTES = 1024 * 1024
+MEMORY_LIMIT_BYTES = 3 * 1024**3
+"""Address space of a worker; a file that wants more is reported as a parse error."""
+
+BOOT = "import sys; sys.path[:] = sys.argv[1:]; from subagents.index.worker import main; main()"
+
+LENGTH = struct.Struct("<I")
+
+
+class Reader(Protocol):
+    """Gives the verified bytes of an entry, or raises CannotRead."""
+
+    def read(self, entry: FileEntry) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """First message to a worker. Without a reader, tasks carry the bytes themselves."""
+
+    reader: Reader | None
+    extras: tuple[BlobExtra, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileTask:
+    number: int
+    entry: FileEntry
+    data: bytes | Skipped | None
+
+
+def send(stream: IO[bytes], message: Any) -> None:
+    data = pickle.dumps(message, protocol=5)
+    stream.write(LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """The next message; EOFError when the other side is gone."""
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        raise EOFError
+    (length,) = LENGTH.unpack(head)
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return pickle.loads(data)
+
+
+def read_task(task: FileTask, reader: Reader | None) -> bytes | Skipped:
+    if task.data is not None:
+        return task.data
+    if reader is None:
+        return Skipped(task.entry.path, "unreadable")
+    try:
+        return reader.read(task.entry)
+    except CannotRead as error:
+        return error.skipped
+
+
+def process(path: str, data: bytes | Skipped, extras: Sequence[Extract]) -> BlobRecord:
+    """All that the index keeps of one file's bytes. `path` only decides the language."""
+    if isinstance(data, Skipped):
+        return BlobRecord(None, 0, data.reason, data.detail)
+    language = settle(path, language_of(path, data[:200]), data)
+    refused = classify(path, data)
+    lines = data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
+    if refused is not None:
+        return BlobRecord(language, lines, refused.reason, refused.detail)
+    has_grammar = language in GRAMMARS
+    if len(data) > (PARSE_LIMIT_BYTES if has_grammar else WORDS_LIMIT_BYTES):
+        return BlobRecord(language, lines, "too_large", f"{len(data)} bytes")
+    decoded = decode_bytes(data)
+    if decoded is None:
+        return BlobRecord(language, lines, "binary")
+    encoding, text = decoded
+    extracted = Extracted()
+    reason = "no_grammar" if lacks_grammar(language) else ""
+    detail = f"{language}: read as plain words" if reason else ""
+    if language is not None and has_grammar:
+        if encoding != "utf-8" or data.startswith(b"\xef\xbb\xbf"):
+            data = text.encode("utf-8", "replace")
+            lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
+        extracted = extract(data, language)
+        if extracted.cut:
+            reason, detail = "too_large", "references beyond the limit were left out"
+    record = encode(extracted, language, lines)
+    made: tuple[bytes, ...] = ()
+    if extras:
+        facts = FileFacts(
+            path=path,
+            language=language,
+            text=text,
+            symbols=[to_symbol(path, row) for row in extracted.symbols],
+            names=[extracted.strings[number] for number in dict.fromkeys(extracted.references[1::3])],
+        )
+        made = tuple(function(facts) for function in extras)
+    return replace(record, reason=reason, detail=detail, extras=made)
+
+
+def main() -> None:
+    """Serve until stdin ends. Results come in the order of the tasks, one for each."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard == resource.RLIM_INFINITY or hard > MEMORY_LIMIT_BYTES:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, hard))
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr
+    try:
+        setup: Setup = receive(stdin)
+        extras = [extra.load_extract() for extra in setup.extras]
+        send(stdout, None)  # ready
+        while True:
+            for task in receive(stdin):
+                try:
+                    record = process(task.entry.path, read_task(task, setup.reader), extras)
+                except MemoryError:
+                    record = BlobRecord(None, 0, "parse_error", "out of memory")
+                send(stdout, (task.number, record))
+    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+        sys.stderr.close()
+
+
+if __name__ == "__main__":
+    main()
