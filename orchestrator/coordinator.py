@@ -72,7 +72,7 @@ class Pads(Protocol):
         """Every finding of the session, once each, in the order of recording."""
         ...
 
-    def recheck(self) -> Mapping[str, str]:
+    def recheck(self) -> Mapping[str, int]:
         """Check all citations against the snapshot again; durable marks for those that fail; counts by status."""
         ...
 

@@ -47,7 +47,9 @@ def _report_bug(error: Exception) -> int:
 
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
-    print(printable(redact_text(f"leadline: unexpected {type(error).__name__} at {place}: {error}")), file=sys.stderr)
+    print(
+        printable(redact_text(f"leadline: unexpected {type(error).__name__} at {place}: {error}")[0]), file=sys.stderr
+    )
     print("  this is a bug; the session, if one was started, can be resumed: leadline sessions", file=sys.stderr)
     return 1
 

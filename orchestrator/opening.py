@@ -1,43 +1,37 @@
-"""Opens what every command works on: snapshot, index and finder of one repository, closed together."""
+"""Opens what every command works on: snapshot, then index and finder of one repository, closed together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from orchestrator.view import View
-from subagents.codebase.types import Snapshot, SnapshotId
+from subagents.codebase.types import Snapshot
 from subagents.engine import Workspace
 
 
 @contextmanager
-def opened(
-    root: Path,
-    *,
-    question: str,
-    scope: Sequence[str],
-    cache_dir: Path,
-    view: View,
-    store: Path | None = None,
-    pinned: SnapshotId | None = None,
-) -> Iterator[Workspace]:
-    """The workspace of one repository. `store` is where a working tree that is no commit is frozen to.
+def workspace_of(snapshot: Snapshot, *, question: str, cache_dir: Path, view: View) -> Iterator[Workspace]:
+    """Index what changed and open ranked search. Raises EngineError when the index cannot be built."""
+    from subagents.index.opening import open_index
+    from subagents.ranking import open_finder
 
-    Raises UsageError when `root` cannot be explored, EngineError when git or the index fails.
+    with open_index(snapshot, cache_dir, progress=view.progress) as index:
+        finder = open_finder(snapshot, index, cache_dir)
+        yield Workspace(snapshot=snapshot, index=index, finder=finder, question=question)
+
+
+@contextmanager
+def opened(root: Path, *, question: str, scope: Sequence[str], cache_dir: Path, view: View) -> Iterator[Workspace]:
+    """The workspace of one repository without a session: nothing is frozen to disk.
+
+    Raises UsageError when `root` cannot be explored.
     """
     from subagents.codebase.snapshot import open_snapshot
 
-    with ExitStack() as stack:
-        snapshot = open_snapshot(root, scope=tuple(scope), store=store, pinned=pinned)
-        stack.callback(snapshot.close)
-        yield _indexed(stack, snapshot, question=question, cache_dir=cache_dir, view=view)
-
-
-def _indexed(stack: ExitStack, snapshot: Snapshot, *, question: str, cache_dir: Path, view: View) -> Workspace:
-    from subagents.index import open_index
-    from subagents.ranking import open_finder
-
-    index = stack.enter_context(open_index(snapshot, cache_dir, progress=view.progress))
-    finder = open_finder(snapshot, index, cache_dir)
-    return Workspace(snapshot=snapshot, index=index, finder=finder, question=question)
+    with (
+        open_snapshot(root, scope=tuple(scope)) as snapshot,
+        workspace_of(snapshot, question=question, cache_dir=cache_dir, view=view) as workspace,
+    ):
+        yield workspace

@@ -1,0 +1,121 @@
+"""`leadline explore` and `leadline resume`: the answer on stdout, how it went on stderr and in the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from manifests.errors import LeadlineError, UsageError
+from manifests.sessions import SessionEntry, SessionStore
+from orchestrator import engines, runs
+from orchestrator.coordinator import RunLimits
+from orchestrator.output import print_json, print_text, say
+from orchestrator.report import Report, to_document, to_markdown
+from orchestrator.settings import Settings, load_settings
+from orchestrator.view import View, make_view
+from subagents.codebase.repository import locate, repository_key
+
+_EXIT = {"answered": 0, "not_found": 0, "partial": 5}
+
+
+def explore(
+    *,
+    repo: str,
+    question: str,
+    engine: str,
+    scope: Sequence[str],
+    max_agents: int | None,
+    max_minutes: float | None,
+    parallel: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Explore and print the answer."""
+    settings = load_settings(os.environ)
+    name, why = engines.choose(engine, settings)
+    if not quiet:
+        say(f"engine {name}: {why}")
+    request = runs.Request(
+        repo=Path(repo),
+        question=question,
+        engine=name,
+        scope=tuple(scope),
+        limits=_limits(settings, max_agents, max_minutes, parallel),
+    )
+    return _reported(lambda view, announce: runs.start(request, settings, view, announce), as_json=as_json, quiet=quiet)
+
+
+def resume(
+    *,
+    session: str | None,
+    max_agents: int | None,
+    max_minutes: float | None,
+    parallel: int | None,
+    as_json: bool,
+    quiet: bool,
+    takeover: bool,
+) -> int:
+    """Go on with a session and print the answer."""
+    settings = load_settings(os.environ)
+    entry = _to_resume(settings, session)
+    limits = _limits(settings, max_agents, max_minutes, parallel)
+    if not quiet and entry.status == "finished":
+        say(f"session {entry.id} is finished; nothing runs again")
+    return _reported(
+        lambda view, announce: runs.again(entry, limits, settings, view, announce, takeover=takeover),
+        as_json=as_json,
+        quiet=quiet,
+    )
+
+
+def _limits(settings: Settings, max_agents: int | None, max_minutes: float | None, parallel: int | None) -> RunLimits:
+    return RunLimits(
+        parallel=parallel or settings.parallel,
+        max_agents=max_agents or settings.max_agents,
+        max_minutes=max_minutes or settings.max_minutes,
+        silence_s=settings.silence_s,
+    )
+
+
+def _to_resume(settings: Settings, session: str | None) -> SessionEntry:
+    store = SessionStore(settings.state_dir, redact=lambda value: value)
+    if session is not None:
+        return store.resolve(session)
+    located = locate(Path.cwd())
+    entry = store.newest_interrupted(repository_key(located.root))
+    if entry is None:
+        raise UsageError(
+            f"no interrupted session of {str(located.root)!r}",
+            hint="`leadline sessions` lists all; name one: leadline resume SESSION",
+        )
+    return entry
+
+
+def _reported(work: Callable[[View, Callable[[str], None]], Report], *, as_json: bool, quiet: bool) -> int:
+    view = make_view(quiet=quiet, stream=sys.stderr)
+    known: list[str] = []
+
+    def announce(session: str) -> None:
+        known.append(session)
+        view.say(f"session {session}")
+
+    try:
+        report = work(view, announce)
+    except runs.Interrupted as stop:
+        view.close()
+        if stop.session:
+            say(f"interrupted; everything found so far is kept. Go on with: leadline resume {stop.session}")
+        else:
+            say("interrupted before the session began; nothing to resume")
+        return 130
+    except LeadlineError as error:
+        view.close()
+        if known and error.exit_code == 4:
+            error.hint += f"; go on with: leadline resume {known[-1]}"
+        raise
+    finally:
+        view.close()
+    print_json(to_document(report)) if as_json else print_text(to_markdown(report))
+    return _EXIT[report.status]

@@ -1,0 +1,72 @@
+"""The scratchpads of one session as the coordinator uses them: one recorder a task, one registry for all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from manifests.sessions import Session
+from manifests.tasks import Task
+from scratch.evidence import EvidenceStore
+from scratch.findings import Finding
+from scratch.recorder import FindingRegistry, TaskRecorder
+from scratch.redaction import Redactor
+from scratch.scratchpad import Scratchpad
+from scratch.verify import recheck
+from subagents.codebase.types import CannotRead, Snapshot
+
+_VERIFIER = "verification"
+"""Name of the scratchpad that holds changes of status found by checking citations again."""
+
+
+class SessionPads:
+    """Implements coordinator.Pads on a session that this process holds."""
+
+    def __init__(self, session: Session, snapshot: Snapshot, redactor: Redactor) -> None:
+        self._session = session
+        self._snapshot = snapshot
+        self._redactor = redactor
+        self._registry = FindingRegistry.load(session)
+        self._evidence = EvidenceStore(session, redact=redactor.data)
+        self._recorders: dict[str, TaskRecorder] = {}
+
+    def recorder(self, task: Task, phase: int) -> TaskRecorder:
+        """The one recorder of this task; made on first use with what an earlier attempt recorded."""
+        if task.id not in self._recorders:
+            self._recorders[task.id] = TaskRecorder(
+                self._session,
+                task=task.id,
+                phase=phase,
+                source=self._snapshot,
+                registry=self._registry,
+                evidence=self._evidence,
+                redactor=self._redactor,
+                cannot_read=CannotRead,
+            )
+        return self._recorders[task.id]
+
+    def findings(self) -> Sequence[Finding]:
+        """Every finding once, in an order that does not depend on which subagent was quicker."""
+        return in_order(self._registry.all())
+
+    def recheck(self) -> Counter[str]:
+        """Check every citation against the snapshot again; what fails is marked, durably. Counts by status."""
+        counts: Counter[str] = Counter()
+        pad: Scratchpad | None = None
+        for finding in self.findings():
+            if finding.kind == "open_question" or finding.status == "refuted":
+                counts[finding.status] += 1
+                continue
+            status = recheck(finding, self._snapshot, CannotRead).status
+            counts[status] += 1
+            if status != finding.status:
+                pad = pad or Scratchpad(self._session, _VERIFIER)
+                pad.append_status(finding.id, status, "its citations were checked again")
+                self._registry.put(replace(finding, status=status))
+        return counts
+
+
+def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """By phase, then the most relevant first, then by id."""
+    return tuple(sorted(findings, key=lambda f: (f.phase, -f.relevance * f.confidence, f.id)))

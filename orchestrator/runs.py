@@ -1,0 +1,229 @@
+"""Starts and resumes explorations: session, workspace, engine and coordinator put together, signals turned into state.
+
+What is printed is up to the caller; this module takes and returns values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from manifests.errors import EngineError, StateError, UsageError
+from manifests.fields import timestamp
+from manifests.manifest import AnswerStatus, Manifest, SnapshotRecord
+from manifests.sessions import Session, SessionEntry, SessionStore
+from orchestrator import coverage as coverages
+from orchestrator import stored
+from orchestrator.coordinator import Coordinator, Result, RunLimits
+from orchestrator.engines import make_engine
+from orchestrator.opening import workspace_of
+from orchestrator.pads import SessionPads
+from orchestrator.report import Report, to_markdown
+from orchestrator.settings import Settings
+from orchestrator.view import View
+from scratch.redaction import Redactor
+from subagents.codebase.repository import head_commit, locate, repository_key
+from subagents.codebase.snapshot import open_snapshot
+from subagents.codebase.types import Snapshot, SnapshotId
+from subagents.engine import Engine
+
+
+class Interrupted(Exception):
+    """The person, or the system, asked us to stop; state is saved. `session` resumes."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(f"interrupted; session {session}")
+        self.session = session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question to one repository."""
+
+    repo: Path
+    question: str
+    engine: str
+    scope: tuple[str, ...]
+    limits: RunLimits
+
+
+LONGEST_QUESTION = 20_000
+"""Characters. A question with a whole issue report in it fits."""
+
+
+def start(request: Request, settings: Settings, view: View, announce: Callable[[str], None]) -> Report:
+    """Explore. `announce` is told the session's id as soon as it can be resumed. Raises Interrupted, LeadlineError."""
+    question = request.question.strip()
+    if not question:
+        raise UsageError("the question is empty", hint='for example: leadline explore . "How is a request handled?"')
+    if len(question) > LONGEST_QUESTION:
+        raise UsageError(
+            f"the question has {len(question):,} characters, at most {LONGEST_QUESTION:,} are read",
+            hint="ask in a few sentences",
+        )
+    redactor = Redactor()
+    request = replace(request, question=redactor.text(question), repo=request.repo.absolute())
+    store = SessionStore(settings.state_dir, redact=redactor.json)
+    session = store.create(repository_key(locate(request.repo).root))
+    born = False
+    try:
+        with open_snapshot(request.repo, scope=request.scope, store=session.snapshot_store) as snapshot:
+            manifest = _first_manifest(session, snapshot, request)
+            session.write_manifest(manifest)
+            born = True
+            announce(session.id)
+            return _work(session, manifest, snapshot, request.limits, settings, redactor, view)
+    except KeyboardInterrupt:
+        raise Interrupted(session.id if born else "") from None
+    finally:
+        session.close()
+        if not born:
+            store.remove(_unborn(session))
+
+
+def again(
+    entry: SessionEntry,
+    limits: RunLimits,
+    settings: Settings,
+    view: View,
+    announce: Callable[[str], None],
+    *,
+    takeover: bool = False,
+) -> Report:
+    """Resume a session at its pinned snapshot. A finished one is only reported. Raises like `start`."""
+    redactor = Redactor()
+    store = SessionStore(settings.state_dir, redact=redactor.json)
+    with store.open(entry, takeover=takeover) as session:
+        manifest = session.read_manifest()
+        if manifest.status == "finished":
+            return stored.load_report(session)
+        pinned = SnapshotId(
+            kind=manifest.snapshot.kind,
+            commit=manifest.snapshot.commit,
+            tree=manifest.snapshot.tree,
+            dirty=manifest.snapshot.dirty,
+        )
+        root = Path(manifest.root)
+        if not root.exists():
+            raise StateError(
+                f"the repository of session {session.id} is gone: {manifest.root!r}",
+                hint="bring it back to that place, or explore it anew",
+            )
+        manifest = manifest.with_run()
+        session.write_manifest(manifest)
+        announce(session.id)
+        _say_what_moved(root, pinned, view)
+        try:
+            with open_snapshot(root, scope=manifest.scope, store=session.snapshot_store, pinned=pinned) as snapshot:
+                return _work(session, manifest, snapshot, limits, settings, redactor, view)
+        except KeyboardInterrupt:
+            raise Interrupted(session.id) from None
+
+
+def _say_what_moved(root: Path, pinned: SnapshotId, view: View) -> None:
+    """The session goes on at its own snapshot; whoever looks at a newer tree must not be misled."""
+    place = locate(root).git
+    head = head_commit(place) if place is not None else None
+    if pinned.commit is not None and head != pinned.commit:
+        view.say(
+            f"HEAD has moved from {pinned.commit[:12]} to {(head or 'no commit')[:12]}; "
+            f"going on at {pinned.commit[:12]}, as begun"
+        )
+
+
+def _unborn(session: Session) -> SessionEntry:
+    return SessionEntry(id=session.id, repository=session.repository, path=session.folder, status="damaged", tasks={})
+
+
+def _first_manifest(session: Session, snapshot: Snapshot, request: Request) -> Manifest:
+    now = timestamp()
+    return Manifest(
+        session=session.id,
+        repository=session.repository,
+        root=os.fsencode(request.repo).decode("utf-8", "backslashreplace"),
+        question=request.question,
+        engine=request.engine,
+        snapshot=SnapshotRecord(**asdict(snapshot.id)),
+        scope=request.scope,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _work(
+    session: Session,
+    manifest: Manifest,
+    snapshot: Snapshot,
+    limits: RunLimits,
+    settings: Settings,
+    redactor: Redactor,
+    view: View,
+) -> Report:
+    """Index, run the coordinator, keep the report. What ends early leaves a manifest that says how."""
+    with workspace_of(snapshot, question=manifest.question, cache_dir=settings.cache_dir, view=view) as workspace:
+        engine = make_engine(manifest.engine, settings, session)
+        pads = SessionPads(session, snapshot, redactor)
+        coordinator = Coordinator(
+            session=session,
+            manifest=manifest,
+            workspace=workspace,
+            engine=engine,
+            limits=limits,
+            pads=pads,
+            view=view,
+        )
+        try:
+            result = asyncio.run(_until_stopped(coordinator, engine))
+        except asyncio.CancelledError:
+            coordinator.save(coordinator.manifest.with_status("interrupted"))
+            raise Interrupted(session.id) from None
+        except EngineError as error:
+            coordinator.save(coordinator.manifest.with_status("failed", failure=str(error)))
+            raise
+        return _kept(session, coordinator, result, snapshot, redactor)
+
+
+def _kept(session: Session, coordinator: Coordinator, result: Result, snapshot: Snapshot, redactor: Redactor) -> Report:
+    """Write the answer, then the manifest that says so; return what was written."""
+    coverage = coverages.report(len(snapshot.files()), result.coverage)
+    answer = stored.KeptAnswer(
+        answer=result.answer,
+        basis=stored.basis_of(result.findings),
+        reason=result.reason,
+        coverage=coverage,
+        redacted=redactor.counts,
+    )
+    session.write_document(stored.ANSWER, stored.ANSWER_SCHEMA, answer.to_dict())
+    found: AnswerStatus = "complete" if result.answer.found else "not_found"
+    manifest = coordinator.manifest.with_answer(found if result.complete else "partial")
+    manifest = manifest.with_status("finished" if result.complete else "stopped", failure=result.reason)
+    coordinator.save(manifest)
+    report = stored.load_report(session)
+    session.write_text("answer.md", to_markdown(report))
+    return report
+
+
+async def _until_stopped(coordinator: Coordinator, engine: Engine) -> Result:
+    """Run; the first SIGINT, SIGTERM or SIGHUP cancels (state is saved), a second one leaves at once."""
+    loop = asyncio.get_running_loop()
+    work = asyncio.current_task()
+    asked = 0
+
+    def stop(number: int) -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            os._exit(130)  # every step is durable already; nothing of ours waits in memory
+        if work is not None:
+            work.cancel(f"signal {number}")
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        return await coordinator.run()
+    finally:
+        await engine.close()

@@ -1,0 +1,238 @@
+"""Reports as they are kept in a session and read back: what `show` prints without touching the repository."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from manifests.envelope import DOCTOR, Schema
+from manifests.errors import StateError, UsageError
+from manifests.fields import Fields, Malformed
+from manifests.manifest import Manifest
+from manifests.sessions import Session
+from orchestrator import coverage as coverages
+from orchestrator.coverage import CoverageReport, SkippedGroup
+from orchestrator.outcomes import read_outcome
+from orchestrator.pads import in_order
+from orchestrator.report import Report, TaskLine, finding_document
+from scratch.evidence import EvidenceStore
+from scratch.findings import Finding
+from scratch.scratchpad import all_findings
+from subagents.codebase.types import SnapshotId
+from subagents.engine import Answer, Statement
+
+ANSWER_SCHEMA = Schema(name="leadline/answer", version=1)
+ANSWER = "answer.json"
+
+ReportStatus = Literal["answered", "not_found", "partial", "interrupted", "failed"]
+
+
+def basis_of(findings: tuple[Finding, ...]) -> str:
+    """What an answer rests on: a hash over ids and statuses. The same basis needs no second answer."""
+    return hashlib.sha256("\n".join(f"{f.id} {f.status}" for f in findings).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAnswer:
+    """answer.json: the answer, what it rests on, what was covered. `reason` says why it is partial, if it is."""
+
+    answer: Answer
+    basis: str
+    reason: str
+    coverage: CoverageReport
+    redacted: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "markdown": self.answer.markdown,
+            "found": self.answer.found,
+            "statements": [{"text": s.text, "findings": list(s.findings)} for s in self.answer.statements],
+            "basis": self.basis,
+            "reason": self.reason,
+            "coverage": {
+                "files_total": self.coverage.files_total,
+                "files_read": self.coverage.files_read,
+                "skipped": [[g.path, g.reason, g.count] for g in self.coverage.skipped],
+                "truncated": list(self.coverage.truncated),
+                "timed_out": list(self.coverage.timed_out),
+            },
+            "redacted": dict(self.redacted),
+        }
+
+    @staticmethod
+    def from_dict(body: object) -> KeptAnswer:
+        """Raises Malformed."""
+        fields = Fields(body, ANSWER)
+        coverage = Fields(fields.raw("coverage"), "coverage")
+        return KeptAnswer(
+            answer=Answer(
+                markdown=fields.text("markdown", limit=5_000_000),
+                found=fields.flag("found"),
+                statements=tuple(_statement(one) for one in fields.items("statements", limit=10_000)),
+            ),
+            basis=fields.text("basis", limit=64),
+            reason=fields.text("reason", limit=100_000),
+            coverage=CoverageReport(
+                files_total=coverage.integer("files_total", low=0, high=1 << 40),
+                files_read=coverage.integer("files_read", low=0, high=1 << 40),
+                skipped=tuple(_group(one) for one in coverage.items("skipped", limit=100_000)),
+                truncated=coverage.texts("truncated", limit=100_000, each=10_000),
+                timed_out=coverage.texts("timed_out", limit=100_000, each=10_000),
+            ),
+            redacted={name: int(n) for name, n in fields.numbers("redacted", limit=1_000).items()},
+        )
+
+
+def _statement(value: object) -> Statement:
+    fields = Fields(value, "statement")
+    return Statement(text=fields.text("text", limit=100_000), findings=fields.texts("findings", limit=10_000, each=100))
+
+
+def _group(value: object) -> SkippedGroup:
+    match value:
+        case [str(path), str(reason), int(count)]:
+            return SkippedGroup(path=path, reason=reason, count=count)
+    raise Malformed("skipped holds something else than path, reason and count")
+
+
+def read_answer(session: Session) -> KeptAnswer | None:
+    """The kept answer, or None before there is one. Raises StateError for a damaged one."""
+    if not session.has(ANSWER):
+        return None
+    try:
+        return KeptAnswer.from_dict(session.read_document(ANSWER, ANSWER_SCHEMA))
+    except Malformed as problem:
+        raise StateError(f"{str(session.path_of(ANSWER))!r} cannot be used: {problem}", hint=DOCTOR) from problem
+
+
+def load_report(session: Session) -> Report:
+    """What is known of a session, finished or not, from its folder alone."""
+    manifest = session.read_manifest()
+    findings = in_order(list(all_findings(session).values()))
+    kept = read_answer(session)
+    outcomes = (read_outcome(session, record.id) for record in manifest.tasks)
+    seen = coverages.merge(found[1].coverage for found in outcomes if found is not None)
+    return make_report(
+        manifest,
+        findings,
+        answer=kept.answer if kept else None,
+        coverage=kept.coverage if kept else coverages.report(0, seen),
+        redacted=kept.redacted if kept else {},
+    )
+
+
+def make_report(
+    manifest: Manifest,
+    findings: tuple[Finding, ...],
+    *,
+    answer: Answer | None,
+    coverage: CoverageReport,
+    redacted: Mapping[str, int],
+) -> Report:
+    """The report that a manifest and its findings add up to."""
+    snapshot = manifest.snapshot
+    return Report(
+        session=manifest.session,
+        status=_status(manifest, answer),
+        engine=manifest.engine,
+        repository=manifest.root,
+        snapshot=SnapshotId(kind=snapshot.kind, commit=snapshot.commit, tree=snapshot.tree, dirty=snapshot.dirty),
+        question=manifest.question,
+        answer=answer,
+        findings=findings,
+        tasks=tuple(
+            TaskLine(
+                id=record.id,
+                role=record.task.role,
+                phase=record.phase,
+                status=record.status,
+                question=record.task.question,
+                attempts=record.attempts,
+                failure=record.failure,
+            )
+            for record in manifest.tasks
+        ),
+        coverage=coverage,
+        usage=manifest.usage,
+        redacted=redacted,
+    )
+
+
+def _status(manifest: Manifest, answer: Answer | None) -> ReportStatus:
+    match manifest.status:
+        case "finished":
+            return "answered" if answer is not None and answer.found else "not_found"
+        case "stopped":
+            return "partial"
+        case "failed":
+            return "failed"
+        case _:
+            return "interrupted"
+
+
+# --- parts of a report, for `show` ---
+
+
+def findings_document(report: Report) -> dict[str, object]:
+    return {"session": report.session, "findings": [finding_document(f) for f in report.findings]}
+
+
+def findings_text(report: Report) -> str:
+    """A finding a paragraph: claim, status, where."""
+    parts = []
+    for f in report.findings:
+        where = "\n".join(f"    {c.where}" for c in f.citations)
+        parts.append(f"{f.id}  {f.status}  {f.kind}  {f.relevance:.2f}\n  {f.claim}" + (f"\n{where}" if where else ""))
+    return "\n".join(parts) or "no findings"
+
+
+def tasks_document(report: Report) -> dict[str, object]:
+    rows = [
+        {"id": t.id, "role": t.role, "phase": t.phase, "status": t.status, "attempts": t.attempts, "failure": t.failure}
+        for t in report.tasks
+    ]
+    return {"session": report.session, "tasks": rows}
+
+
+def tasks_text(report: Report) -> str:
+    """One line a task."""
+    lines = [
+        f"{t.id}  phase {t.phase}  {t.role:<16} {t.status:<10} {t.attempts} attempt{'s' if t.attempts != 1 else ' '}"
+        f"  {t.failure or t.question[:60]}"
+        for t in report.tasks
+    ]
+    return "\n".join(lines) or "no tasks"
+
+
+# --- evidence ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundEvidence:
+    """Raw bytes and where they came from."""
+
+    reference: str
+    data: bytes
+    origins: tuple[Mapping[str, object], ...]
+
+    def document(self) -> dict[str, object]:
+        return {
+            "ref": self.reference,
+            "origins": list(self.origins),
+            "text": self.data.decode("utf-8", "backslashreplace"),
+        }
+
+
+def open_evidence(session: Session, reference: str) -> FoundEvidence | None:
+    """The evidence, or None when this session has none by that reference. Ambiguity and damage are raised."""
+    store = EvidenceStore(session, redact=lambda data: data)
+    try:
+        full = store.resolve(reference)
+        data = store.get(full)
+    except UsageError as error:
+        if "there is no evidence" in str(error):
+            return None
+        raise
+    return FoundEvidence(reference=full, data=data, origins=tuple(r.to_dict() for r in store.described(full)))

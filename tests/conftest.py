@@ -1,0 +1,20 @@
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import make_shop
+from tests.running import Leadline
+
+
+@pytest.fixture
+def leadline(tmp_path: Path) -> Leadline:
+    """The command line with a home of its own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Leadline(home)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A tiny real repository."""
+    return make_shop(tmp_path / "shop")
