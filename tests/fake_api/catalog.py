@@ -160,9 +160,9 @@ def with_overrides(overrides: Mapping[str, Mapping[str, Any]], everywhere: Mappi
     return models
 
 
-def model_info(spec: ModelSpec, *, beta: bool) -> dict[str, Any]:
-    """`ModelInfo` (or `BetaModelInfo`) as GET /v1/models/{id} answers it."""
-    info: dict[str, Any] = {
+def model_info(spec: ModelSpec) -> dict[str, Any]:
+    """`BetaModelInfo` (`ModelInfo` and a little more) as GET /v1/models/{id} answers it."""
+    return {
         "type": "model",
         "id": spec.id,
         "display_name": spec.display_name,
@@ -174,14 +174,8 @@ def model_info(spec: ModelSpec, *, beta: bool) -> dict[str, Any]:
         "max_input_tokens": spec.window_tokens,
         "max_tokens": spec.max_output_tokens,
         "capabilities": _capabilities(spec),
+        "allowed_fallback_models": [],
     }
-    if beta:
-        info["allowed_fallback_models"] = []
-        info["capabilities"]["compaction"] = {
-            "supported": spec.compaction_on_demand,
-            "summarize": {"supported": spec.compaction_on_demand},
-        }
-    return info
 
 
 def _capabilities(spec: ModelSpec) -> dict[str, Any]:
@@ -193,6 +187,10 @@ def _capabilities(spec: ModelSpec) -> dict[str, Any]:
         "batch": has(True),
         "citations": has(True),
         "code_execution": has(True),
+        "compaction": {
+            "supported": spec.compaction_on_demand,
+            "summarize": has(spec.compaction_on_demand),
+        },
         "context_management": {
             "supported": bool(spec.context_edits),
             **{name: has(name in spec.context_edits) for name in CONTEXT_EDITS},

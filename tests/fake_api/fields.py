@@ -21,6 +21,9 @@ OPTIONAL_BETAS: Mapping[str, tuple[str, ...]] = {
     "context_management": ("context-management-2025-06-27", "compact-2026-01-12"),
     "compaction": ("compact-2026-09-04",),
     "thread": ("message-threads-2026-08-12",),
+    "billing_policy": ("user-profiles-billing-2026-10-01",),
+    "fallback_credit_token": ("fallback-credit-2026-06-01", "fallback-credit-2026-07-01"),
+    "mcp_servers": ("mcp-client-2025-04-04", "mcp-client-2025-11-20", "mcp-client-2026-09-15"),
     "fallbacks": ("server-side-fallback-2026-06-01", "server-side-fallback-2026-07-01"),
 }
 """Top-level fields that need one of these in `anthropic-beta`."""
@@ -72,7 +75,6 @@ THINKING: Mapping[str, frozenset[str]] = {
     "adaptive": frozenset({"type", "display"}),
 }
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
-DIAGNOSIS_BETA = "cache-diagnosis-2026-04-07"
 CLEAR_AT_BETA = "mid-conversation-system-clear-at-2026-08-21"
 TOOL_CHOICE: Mapping[str, frozenset[str]] = {
     "auto": frozenset({"type", "disable_parallel_tool_use"}),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.fake_api.service import Settings
 
 
-def list_models(settings: Settings, query: str, *, beta: bool) -> dict[str, Any]:
+def list_models(settings: Settings, query: str) -> dict[str, Any]:
     """A page of models, newest first."""
     asked = parse_qs(query)
     wanted = asked.get("lifecycle[]") or asked.get("lifecycle") or ["active", "deprecated"]
@@ -20,7 +20,7 @@ def list_models(settings: Settings, query: str, *, beta: bool) -> dict[str, Any]
     if not 1 <= limit <= 1000:
         raise invalid("limit: Input should be between 1 and 1000")
     specs = sorted(settings.specs.values(), key=lambda spec: spec.released, reverse=True)
-    infos = [one_model(settings, spec.id, beta=beta) for spec in specs if spec.lifecycle in wanted]
+    infos = [one_model(settings, spec.id) for spec in specs if spec.lifecycle in wanted]
     if "after_id" in asked:
         ids = [info["id"] for info in infos]
         after = asked["after_id"][0]
@@ -36,14 +36,14 @@ def list_models(settings: Settings, query: str, *, beta: bool) -> dict[str, Any]
     }
 
 
-def one_model(settings: Settings, name: str, *, beta: bool) -> dict[str, Any]:
+def one_model(settings: Settings, name: str) -> dict[str, Any]:
     """One model's details."""
     spec = settings.specs.get(name)
     persona = settings.persona
     if spec is None:
         raise Refused(404, f"model: {name}")
     if persona.model_details:
-        return model_info(spec, beta=beta)
+        return model_info(spec)
     info: dict[str, Any] = {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
     if persona.shows_n_ctx:
         info["meta"] = {"n_ctx": persona.n_ctx, "n_ctx_train": persona.n_ctx, "n_params": 268_098_176}

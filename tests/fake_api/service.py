@@ -47,10 +47,6 @@ class Incoming:
     def betas(self) -> frozenset[str]:
         return frozenset(name.strip() for name in self.headers.get("anthropic-beta", "").split(",") if name.strip())
 
-    @property
-    def beta(self) -> bool:
-        return "beta=true" in self.query or bool(self.betas)
-
 
 @dataclass(slots=True)
 class Outgoing:
@@ -169,9 +165,9 @@ class Service:
             case "POST", ["v1", "messages", "count_tokens"] if persona.has_count_tokens:
                 return self._count(incoming, record)
             case "GET", ["v1", "models"] if persona.has_models:
-                return _json(list_models(self.settings, incoming.query, beta=incoming.beta))
+                return _json(list_models(self.settings, incoming.query))
             case "GET", ["v1", "models", name] if persona.has_models:
-                return _json(one_model(self.settings, name, beta=incoming.beta))
+                return _json(one_model(self.settings, name))
         raise Refused(404, "Not Found")
 
     def _check_head(self, incoming: Incoming) -> None:
@@ -208,14 +204,14 @@ class Service:
             raise invalid(f"The request body is not valid JSON: {error}") from error
         version = incoming.headers.get("anthropic-version", "")
         if strict:
-            validation.check_fields(body, beta=incoming.beta, counting=counting, version=version)
+            validation.check_fields(body, counting=counting, version=version)
             validation.check_betas(body, incoming.betas)
         spec = self._spec(body["model"])
         if strict:
             validation.check_settings(body, spec, incoming.betas)
             validation.check_tools(body)
             validation.check_system(body)
-            turns.check_messages(body["messages"], spec, incoming.betas, beta=incoming.beta)
+            turns.check_messages(body["messages"], spec, incoming.betas)
             validation.check_breakpoints(body)
         elif (body.get("output_config") or {}).get("format") and persona.structured_outputs == "refused":
             raise invalid("output_config: Extra inputs are not permitted")

@@ -25,7 +25,7 @@ class Turn:
     """Where a block stands in the request (`messages.{i}.content.{j}`) and the block."""
 
 
-def check_messages(raw: Any, spec: ModelSpec, betas: frozenset[str], *, beta: bool) -> None:
+def check_messages(raw: Any, spec: ModelSpec, betas: frozenset[str]) -> None:
     """Each message on its own: role, fields, blocks."""
     if not isinstance(raw, list):
         raise invalid("messages: Input should be a valid list")
@@ -34,10 +34,10 @@ def check_messages(raw: Any, spec: ModelSpec, betas: frozenset[str], *, beta: bo
     if len(raw) > MAX_MESSAGES:
         raise invalid(f"messages: List should have at most {MAX_MESSAGES} items")
     for n, message in enumerate(raw):
-        _check_message(message, f"messages.{n}", spec, betas, beta=beta)
+        _check_message(message, f"messages.{n}", spec, betas)
 
 
-def _check_message(message: Any, at: str, spec: ModelSpec, betas: frozenset[str], *, beta: bool) -> None:
+def _check_message(message: Any, at: str, spec: ModelSpec, betas: frozenset[str]) -> None:
     if not isinstance(message, Mapping):
         raise invalid(f"{at}: Input should be a valid dictionary")
     role = message.get("role")
@@ -46,7 +46,7 @@ def _check_message(message: Any, at: str, spec: ModelSpec, betas: frozenset[str]
     if role == "system" and not spec.accepts_system_messages:
         raise invalid(f"{at}.role: role 'system' is not supported on this model")
     allowed = {"role", "content"}
-    if role == "system" and beta and fields.CLEAR_AT_BETA in betas:
+    if role == "system" and fields.CLEAR_AT_BETA in betas:
         allowed.add("clear_at")
     for name in message:
         if name not in allowed:

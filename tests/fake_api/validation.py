@@ -16,7 +16,7 @@ MAX_BREAKPOINTS = 4
 MAX_MESSAGES = 100_000
 
 
-def check_fields(body: Any, *, beta: bool, counting: bool, version: str) -> None:
+def check_fields(body: Any, *, counting: bool, version: str) -> None:
     """Top level: an object, required fields present, no unknown one."""
     if not isinstance(body, dict):
         raise invalid("Input should be a valid dictionary")
@@ -24,7 +24,7 @@ def check_fields(body: Any, *, beta: bool, counting: bool, version: str) -> None
     for name in required:
         if name not in body:
             raise invalid(f"{name}: Field required")
-    known = (fields.BETA_COUNT if beta else fields.COUNT) if counting else fields.BETA_CREATE if beta else fields.CREATE
+    known = fields.BETA_COUNT if counting else fields.BETA_CREATE
     for name in body:
         if name in fields.SAMPLING and version == "2023-06-01" and not counting:
             continue
@@ -35,12 +35,10 @@ def check_fields(body: Any, *, beta: bool, counting: bool, version: str) -> None
 
 
 def check_betas(body: Mapping[str, Any], betas: frozenset[str]) -> None:
-    """Beta features need their header as well as the beta route."""
+    """Beta features need their header; the SDK's beta methods send none by themselves."""
     for name, needed in fields.OPTIONAL_BETAS.items():
         if body.get(name) is not None and not betas.intersection(needed):
             raise invalid(f"{name}: Extra inputs are not permitted")
-    if isinstance(body.get("diagnostics"), Mapping) and fields.DIAGNOSIS_BETA not in betas:
-        raise invalid("diagnostics: Extra inputs are not permitted")
     for n, edit in enumerate((body.get("context_management") or {}).get("edits") or ()):
         _check_edit(f"context_management.edits.{n}", edit, betas)
 
