@@ -1,0 +1,150 @@
+"""What several tasks of one session need alike: seeds, grown graph, chains, targets. Computed once, on first use.
+
+Everything here is a pure function of snapshot and question, so a resumed run that computes it again gets the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+
+from subagents.codebase.types import Symbol
+from subagents.engine import Workspace
+from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Graph, GraphBuilder, Key, Tick, key_of
+from subagents.static.chain import Chain, ChainFinder
+from subagents.static.flow import Tools
+from subagents.static.question import Question, parse_question
+from subagents.static.relevance import Relevance
+from subagents.static.roles import path_role
+from subagents.static.source import Sources
+from subagents.static.targets import Target, resolve
+
+MAX_SEEDS = 24
+MAX_MEMBERS = 8
+
+
+class Analysis:
+    """Lazy and thread-safe: the first task that asks computes, the others wait."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.question: Question = parse_question(workspace.question)
+        self.sources = Sources(workspace.snapshot)
+        self.relevance = Relevance(self.question)
+        self._lock = threading.RLock()
+        self._tick: Tick = lambda: None
+        self._seeds: list[tuple[Symbol, float]] | None = None
+        self._graph: Graph | None = None
+        self._builder: GraphBuilder | None = None
+        self._chains: list[Chain] | None = None
+        self._targets: list[Target] | None = None
+
+    @cached_property
+    def tools(self) -> Tools:
+        with self._lock:
+            return Tools(
+                index=self.workspace.index, sources=self.sources, relevance=self.relevance, builder=self._grown()[1]
+            )
+
+    def targets(self) -> list[Target]:
+        with self._lock:
+            if self._targets is None:
+                self._targets = resolve(self.question, self.workspace.index, self.workspace.finder)
+            return self._targets
+
+    def seeds(self) -> list[tuple[Symbol, float]]:
+        """Functions to grow the call graph from, best first: named ones, ranked ones, methods of ranked classes."""
+        with self._lock:
+            if self._seeds is None:
+                self._seeds = self._find_seeds()
+            return self._seeds
+
+    def graph(self, tick: Tick) -> Graph:
+        with self._lock:
+            self._tick = tick
+            return self._grown()[0]
+
+    def chains(self, tick: Tick) -> Sequence[Chain]:
+        with self._lock:
+            if self._chains is None:
+                graph = self.graph(tick)
+                self._chains = ChainFinder(graph, self.question, self.relevance, self.sources).best()
+            return self._chains
+
+    def chain_from(self, root: Key, tick: Tick) -> Chain | None:
+        """The chain under one root, whether or not it is among the best."""
+        with self._lock:
+            graph = self.graph(tick)
+            if root not in graph.matches:
+                return None
+            return ChainFinder(graph, self.question, self.relevance, self.sources).from_root(root)
+
+    def _grown(self) -> tuple[Graph, GraphBuilder]:
+        if self._graph is None or self._builder is None:
+            tests = self.question.aspect == "tested"
+            self._builder = GraphBuilder(
+                self.workspace.index, self.sources, self.relevance, lambda: self._tick(), tests=tests
+            )
+            self._graph = self._builder.grow([symbol for symbol, _ in self.seeds()])
+        return self._graph, self._builder
+
+    def _find_seeds(self) -> list[tuple[Symbol, float]]:
+        index, finder = self.workspace.index, self.workspace.finder
+        found: dict[Key, tuple[Symbol, float]] = {}
+
+        def keep(symbol: Symbol, score: float) -> None:
+            role = path_role(symbol.path)
+            if role in ("vendored", "docs", "config", "example") or (
+                role == "test" and self.question.aspect != "tested"
+            ):
+                return
+            if symbol.kind in FUNCTION_KINDS:
+                found.setdefault(key_of(symbol), (symbol, score))
+            elif symbol.kind in TYPE_KINDS:
+                for member in self._members(symbol):
+                    found.setdefault(key_of(member), (member, score * 0.8))
+
+        for target in self.targets():
+            if target.symbol is not None and target.exact:
+                keep(target.symbol, 2.0)
+        hits = finder.find_symbols(self.question.search_text, limit=80)
+        best = max((hit.score for hit in hits), default=1.0) or 1.0
+        ranked = []
+        for hit in hits:
+            matches = self.relevance.matches(hit.symbol, ())
+            ranked.append((0.5 * hit.score / best + self.relevance.value(matches), hit.symbol))
+        ranked.sort(key=lambda item: (-item[0], item[1].path, item[1].start))
+        for score, symbol in ranked:
+            keep(symbol, score)
+            if len(found) >= MAX_SEEDS:
+                break
+        for word in _compounds(self.question):
+            for symbol in index.definitions(word, limit=3):
+                keep(symbol, 0.9)
+        return list(found.values())[: MAX_SEEDS + 2 * MAX_MEMBERS]
+
+    def _members(self, owner: Symbol) -> list[Symbol]:
+        inside = [
+            s
+            for s in self.workspace.index.symbols(owner.path)
+            if s.qualified.rpartition(".")[0] == owner.qualified and s.kind in FUNCTION_KINDS
+        ]
+        scored = sorted(
+            inside,
+            key=lambda s: (
+                -(
+                    self.relevance.in_text(f"{s.name} {s.doc}")
+                    + (0.3 if s.name in ("__iter__", "__call__", "run") else 0.0)
+                ),
+                s.start,
+            ),
+        )
+        return scored[:MAX_MEMBERS]
+
+
+def _compounds(question: Question) -> list[str]:
+    names = []
+    for first, second in question.pairs[:3]:
+        names += [first.capitalize() + second.capitalize(), f"{first}_{second}", first.capitalize() + second]
+    return names

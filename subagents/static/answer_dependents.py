@@ -1,0 +1,224 @@
+"""The answer to "what depends on X" and "what would break if X changed": who, grouped and counted, then how far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from subagents.static import answer_common
+from subagents.static.drafts import listing, plural
+from subagents.static.facts import Fact, Facts
+from subagents.static.markdown import code, prose
+from subagents.static.question import Question
+from subagents.static.source import shorten
+from subagents.static.writing import Arrow, Writer, diagram
+
+_VERBS = {
+    "import": ("imports it", "import it"),
+    "call": ("calls it", "call it"),
+    "name": ("mentions it without calling", "mention it without calling"),
+    "maybe": ("calls something of that name", "call something of that name"),
+    "inherit": ("extends it", "extend it"),
+}
+
+
+def write(question: Question, facts: Facts, writer: Writer) -> bool:
+    """Whether X was found (an external dependency counts when something imports it)."""
+    targets = facts.all("target")
+    totals = facts.all("total")
+    if not targets and not totals:
+        return False
+    for number in range(max(1, len(targets))):
+        target = targets[number] if number < len(targets) else None
+        _short(question, facts, target, number, writer)
+        writer.end_paragraph("Short answer" if number == 0 else "The other of that name")
+    if question.kind == "impact":
+        _breaks(facts, writer)
+    for number in range(max(1, len(targets))):
+        about = f" {code(targets[number].text('symbol'))}" if len(targets) > 1 else ""
+        _table(facts, number, writer, about)
+    writer.block(_diagram(facts))
+    for fact in facts.all("subclasses"):
+        shown = [
+            f"{code(str(r.get('symbol')))} ({writer.names.full(str(r.get('path')), _line(r))})"
+            for r in fact.rows("shown")
+        ]
+        more = fact.number("count") - len(shown)
+        writer.bullets(
+            f"What extends {code(fact.text('target'))}",
+            [(", ".join(shown) + (f" and {more} more" if more > 0 else ""), [fact.id])],
+        )
+    if question.kind == "impact":
+        answer_common.documentation(facts, writer, least=0.6)
+        answer_common.settings(facts, writer, 3)
+    answer_common.tests(facts, writer)
+    answer_common.lately(facts, writer)
+    return True
+
+
+def _short(question: Question, facts: Facts, target: Fact | None, number: int, writer: Writer) -> None:
+    names = writer.names
+    totals = {f.text("how"): f for f in facts.of_number("total", number)}
+    ids = [f.id for f in totals.values()]
+    if target is None:
+        name = code(next(iter(totals.values())).text("target"))
+        writer.say(f"{name} is not part of this repository: it is a dependency.", ids)
+    else:
+        name = names.symbol(target.text("symbol"))
+        ids.insert(0, target.id)
+        if target.text("target") == "symbol":
+            where = names.at(target.text("path"), target.number("line"), target.number("end"))
+            doc = f": “{prose(shorten(target.text('doc'), 120)).rstrip('.')}”" if target.text("doc") else ""
+            writer.say(f"{name} is a {target.text('kind')} at {where}{doc}.", [target.id])
+        elif target.text("target") == "package":
+            writer.say(f"{name} is a folder of {plural(target.number('files'), 'file')}.", [target.id])
+    parts = []
+    for how in ("call", "import", "name"):
+        total = totals.get(how)
+        if total is None:
+            continue
+        code_files = total.number("files") - total.number("tests")
+        at_least = "at least " if total.flag("truncated") else ""
+        verb = _VERBS[how][0 if code_files == 1 else 1]
+        tests = f" (and {plural(total.number('tests'), 'file')} of tests or examples)" if total.number("tests") else ""
+        parts.append(f"{at_least}{plural(code_files, 'file')} of code{tests} {verb}")
+    for fact in facts.of_number("subclasses", number):
+        parts.append(f"{plural(fact.number('count'), 'class', 'classes')} extend it")
+        ids.append(fact.id)
+    if parts:
+        writer.say(f"{_capital(listing(parts))}.", ids)
+    elif target is not None:
+        writer.say("Nothing in this snapshot calls, imports or extends it by name.", [target.id])
+    biggest = [f for f in facts.of_number("group", number) if not f.flag("test") and f.text("how") != "maybe"][:3]
+    if biggest:
+        said = [
+            f"{code(f.text('package'))} ({plural(f.number('lines'), 'line')} in {plural(f.number('files'), 'file')}, e.g. {_example(f, writer)})"
+            for f in _by_package(biggest)
+        ]
+        writer.say(f"Most of it lies in {listing(said)}.", [f.id for f in biggest])
+    maybe = totals.get("maybe")
+    if maybe is not None and target is not None:
+        writer.say(
+            f"Another {plural(maybe.number('lines'), 'line')} call something named {code(target.text('symbol').rpartition('.')[2])} "
+            "that may be this or another definition of the name.",
+            [maybe.id],
+        )
+
+
+def _by_package(groups: list[Fact]) -> list[Fact]:
+    seen: dict[str, Fact] = {}
+    for group in groups:
+        seen.setdefault(group.text("package"), group)
+    return list(seen.values())
+
+
+def _example(group: Fact, writer: Writer) -> str:
+    row = next(iter(group.rows("examples")), {})
+    inside = f"{code(str(row.get('inside')))} " if row.get("inside") else ""
+    return f"{inside}{writer.names.at(str(row.get('path')), _line(row))}"
+
+
+def _breaks(facts: Facts, writer: Writer) -> None:
+    rows: list[tuple[str, Sequence[str]]] = []
+    for total in facts.of_number("total", 0):
+        if total.text("how") == "maybe":
+            continue
+        files = plural(total.number("files"), "file")
+        verb = _VERBS[total.text("how")][1]
+        rows.append(
+            (
+                f"At once: {plural(total.number('lines'), 'line')} in {files} that {verb} ({total.number('tests')} of the files are tests or examples).",
+                [total.id],
+            )
+        )
+    for fact in facts.all("transitive"):
+        layers = ", then ".join(f"{n:,}" for n in fact.numbers("layers"))
+        share = f", of {fact.number('total'):,} source files" if fact.number("total") else ""
+        rows.append(
+            (
+                f"Further: {plural(fact.number('reached'), 'file')} import it directly or through others "
+                f"({fact.number('code'):,} code, {fact.number('tests'):,} tests{share}); by distance {layers}.",
+                [fact.id],
+            )
+        )
+    for fact in facts.all("exported"):
+        at = writer.names.full(fact.text("path"), fact.number("line"))
+        rows.append(
+            (
+                f"Users of the package: {at} offers it under the package's own name ({code(fact.text('text'))}).",
+                [fact.id],
+            )
+        )
+    writer.bullets("What would break", rows)
+
+
+def _table(facts: Facts, number: int, writer: Writer, about: str) -> None:
+    rows: list[tuple[str, Sequence[str]]] = []
+    for group in facts.of_number("group", number):
+        examples = [
+            (f"{code(str(r.get('inside')))} " if r.get("inside") else "")
+            + writer.names.full(str(r.get("path")), _line(r))
+            for r in group.rows("examples")
+        ]
+        how = {"import": "imports", "call": "calls", "name": "mentions", "maybe": "may call"}.get(
+            group.text("how"), group.text("how")
+        )
+        role = "tests/examples" if group.flag("test") else "code"
+        rows.append(
+            (
+                (
+                    code(group.text("package")),
+                    role,
+                    how,
+                    f"{group.number('lines')} / {group.number('files')}",
+                    ", ".join(examples),
+                ),
+                [group.id],
+            )
+        )
+    rows.sort(key=lambda row: ("tests" in row[0][1], row[0][2] == "may call"))
+    if about and rows:
+        writer.block(f"Dependents of{about}:")
+    writer.table(("folder", "role", "how", "lines / files", "for example"), rows[:16])
+
+
+def use_bullets(facts: Facts, writer: Writer, number: int, title: str, limit: int) -> None:
+    rows: list[tuple[str, Sequence[str]]] = []
+    for group in facts.of_number("group", number):
+        if group.text("how") == "maybe" or len(rows) >= limit:
+            continue
+        examples = [
+            (f"{code(str(r.get('inside')))} " if r.get("inside") else "")
+            + writer.names.full(str(r.get("path")), _line(r))
+            for r in group.rows("examples")
+        ]
+        verb = _VERBS.get(group.text("how"), ("uses it", "use it"))[1]
+        many = plural(group.number("lines"), "line")
+        rows.append((f"{code(group.text('package'))}: {many} {verb}, {listing(examples)}", [group.id]))
+    writer.bullets(title, rows)
+
+
+def _diagram(facts: Facts) -> str:
+    arrows: list[Arrow] = []
+    for group in facts.all("group"):
+        if group.flag("test") or group.text("how") in ("maybe",):
+            continue
+        arrow = Arrow(
+            source=group.text("package"),
+            target=group.text("target"),
+            text=f"{group.text('how')} {group.number('lines')}",
+        )
+        if not any(a.source == arrow.source and a.target == arrow.target for a in arrows):
+            arrows.append(arrow)
+    for fact in facts.all("subclasses"):
+        for row in fact.rows("shown")[:4]:
+            arrows.append(Arrow(source=str(row.get("symbol")), target=fact.text("target"), text="extends", dashed=True))
+    return diagram(arrows, limit=14) if len(arrows) > 1 else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _line(row: dict[str, object]) -> int:
+    value = row.get("line", 1)
+    return value if isinstance(value, int) else 1

@@ -1,0 +1,363 @@
+"""The part of the call graph that a question needs: grown from seeds, upwards to entry points, downwards to leaves.
+
+Never the whole graph: each step asks the index for one function's callers or callees, breadth is bounded, and what
+many call (helpers) is not climbed. Two kinds of edges are not in any index and are added here, marked by `via`:
+a class or function that is stored under a name (`self._iterable_class = ModelIterable`, `.proc = getCommand`) and
+called through that name, and the method a language calls by itself (`__iter__`, `__call__`) on such a class.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from subagents.codebase.types import CallEdge, CodeIndex, Reference, Symbol
+from subagents.static.relevance import Matches, Relevance
+from subagents.static.roles import path_role
+from subagents.static.source import Sources
+from subagents.static.wordlists import words
+
+FUNCTION_KINDS = frozenset({"function", "method", "constructor", "macro", "property"})
+TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type"})
+
+Key = tuple[str, int, str]
+
+MAX_UP = 5
+MAX_DOWN = 5
+MAX_NODES = 260
+MAX_CALLERS = 8
+HUB_CALLERS = 25
+MIN_CERTAINTY = 0.24
+
+_IMPLICIT_METHODS = ("__iter__", "__call__", "__next__", "__aiter__", "__enter__", "run", "call", "invoke")
+_CONSTRUCTORS = ("__init__", "constructor", "initialize", "new")
+_NOISE = words(
+    """
+    log debug info warn warning error critical exception print println printf fprintf sprintf snprintf format
+    len str repr int float bool list dict set tuple isinstance issubclass hasattr getattr setattr super type id
+    hash assert append extend pop get keys values items join split strip copy deepcopy clone unwrap expect into
+    from default to_string as_ref as_mut as_str iter map filter collect push insert remove contains lock unlock
+    borrow borrow_mut serverLog serverAssert serverAssertWithInfo redisDebug zmalloc zfree zcalloc zrealloc
+    sdsfree sdslen listLength malloc free memcpy memset strlen strcmp strcasecmp assertEqual is_some is_none
+    is_ok is_err ok err some none drop debugPrint assert1 panic fmt min max abs sleep time now sorted reversed
+    enumerate zip range any all next open close encode decode warnings add
+    """
+)
+
+
+def key_of(symbol: Symbol) -> Key:
+    return (symbol.path, symbol.start, symbol.qualified)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A call, or a call through a name (`via`). `path:line` is the calling line."""
+
+    caller: Key
+    callee: Key
+    path: str
+    line: int
+    certainty: float
+    via: str = ""
+
+
+@dataclass(slots=True)
+class Graph:
+    """Grown part of the call graph. Insertion order is deterministic."""
+
+    symbols: dict[Key, Symbol] = field(default_factory=dict)
+    out: dict[Key, list[Edge]] = field(default_factory=dict)
+    into: dict[Key, list[Edge]] = field(default_factory=dict)
+    matches: dict[Key, Matches] = field(default_factory=dict)
+    values: dict[Key, float] = field(default_factory=dict)
+    hubs: set[Key] = field(default_factory=set)
+    cut: int = 0
+    """Nodes not looked at because a bound was met."""
+
+    def add_edge(self, edge: Edge) -> None:
+        if edge.caller == edge.callee:
+            return
+        known = self.out.setdefault(edge.caller, [])
+        if any(e.callee == edge.callee for e in known):
+            return
+        known.append(edge)
+        self.into.setdefault(edge.callee, []).append(edge)
+
+
+Tick = Callable[[], None]
+"""Sign of life; raises when the task's time is up."""
+
+
+class GraphBuilder:
+    """Grows one Graph. `tests` keeps test code in; by default it is left out (it calls everything)."""
+
+    def __init__(
+        self, index: CodeIndex, sources: Sources, relevance: Relevance, tick: Tick, *, tests: bool = False
+    ) -> None:
+        self._index = index
+        self._sources = sources
+        self._relevance = relevance
+        self._tick = tick
+        self._roles = ("code", "test") if tests else ("code",)
+        self._callees: dict[Key, list[Edge]] = {}
+        self._through: dict[str, list[tuple[Symbol, int, str]]] = {}
+        self.graph = Graph()
+
+    def grow(self, seeds: Sequence[Symbol]) -> Graph:
+        """Callers of the seeds, then callees of all, then values. Deterministic for equal index and seeds."""
+        graph = self.graph
+        for seed in seeds:
+            self._add(seed)
+        self._climb([key_of(seed) for seed in seeds])
+        self._descend()
+        self._relevance.weigh(list(graph.matches.values()))
+        for key, matches in graph.matches.items():
+            value = self._relevance.value(matches)
+            graph.values[key] = value * (0.45 if key in graph.hubs and not matches.named else 1.0)
+        return graph
+
+    def usable(self, symbol: Symbol) -> bool:
+        return path_role(symbol.path) in self._roles and symbol.name not in _NOISE
+
+    def usable_name(self, name: str) -> bool:
+        """Whether a called name says anything: not a helper that every program calls."""
+        return name not in _NOISE and len(name) > 2
+
+    def callers(self, symbol: Symbol) -> list[Edge]:
+        """Callers in code, surest first, at most one edge a caller; marks hubs."""
+        found = self._index.callers(symbol, limit=60)
+        edges: dict[Key, Edge] = {}
+        for call in found:
+            caller = call.caller
+            if caller.kind not in FUNCTION_KINDS or path_role(caller.path) not in self._roles:
+                continue
+            key = key_of(caller)
+            if call.certainty >= MIN_CERTAINTY and key != key_of(symbol) and key not in edges:
+                edges[key] = _edge(call)
+                self.graph.symbols.setdefault(key, caller)
+        if len(edges) > HUB_CALLERS:
+            self.graph.hubs.add(key_of(symbol))
+        return sorted(edges.values(), key=lambda e: -e.certainty)
+
+    def _add(self, symbol: Symbol) -> Key:
+        key = key_of(symbol)
+        graph = self.graph
+        graph.symbols.setdefault(key, symbol)
+        if key not in graph.matches:
+            end = min(symbol.end, symbol.start + 400)
+            names: tuple[str, ...] = ()
+            if symbol.kind in FUNCTION_KINDS:
+                names = tuple(dict.fromkeys(r.name for r in self._index.references_in(symbol.path, symbol.start, end)))
+            graph.matches[key] = self._relevance.matches(symbol, names)
+        return key
+
+    # --- upwards ----------------------------------------------------------------------------------------------
+
+    def _climb(self, frontier: list[Key]) -> None:
+        seen = set(frontier)
+        for _ in range(MAX_UP):
+            following: list[Key] = []
+            for key in frontier:
+                self._tick()
+                symbol = self.graph.symbols[key]
+                edges = self.callers(symbol)
+                if key in self.graph.hubs:
+                    edges = [e for e in edges if e.certainty >= 0.9][:3]
+                if not edges:
+                    edges = list(self.implicit_callers(symbol))
+                for edge in edges[:MAX_CALLERS]:
+                    self._add(self.graph.symbols[edge.caller])
+                    self.graph.add_edge(edge)
+                    if edge.caller not in seen:
+                        seen.add(edge.caller)
+                        following.append(edge.caller)
+                if len(self.graph.matches) > MAX_NODES:
+                    self.graph.cut += 1
+                    return
+            frontier = following[:40]
+
+    def implicit_callers(self, symbol: Symbol) -> Iterator[Edge]:
+        """Who calls through a name that this function, or the class it belongs to, was stored under."""
+        owner = symbol.qualified.rpartition(".")[0].rpartition(".")[2]
+        stored = owner if owner and symbol.name in (*_IMPLICIT_METHODS, *_CONSTRUCTORS) else symbol.name
+        if stored in _NOISE or len(stored) < 3:
+            return
+        yielded = 0
+        for reference, row in self._stored(stored):
+            holder = re.search(rf"([A-Za-z_]\w*)\s*(?:=|:)\s*&?(?:[\w.]+\.)?{re.escape(stored)}\b(?!\s*\()", row)
+            if holder is None or holder.group(1) in _NOISE or len(holder.group(1)) < 4:
+                continue
+            for user in self._users(holder.group(1)):
+                if user.path == reference.path and user.line == reference.line:
+                    continue
+                caller = self._index.symbol_at(user.path, user.line)
+                if caller is None or caller.kind not in FUNCTION_KINDS or key_of(caller) == key_of(symbol):
+                    continue
+                self.graph.symbols.setdefault(key_of(caller), caller)
+                yield Edge(
+                    caller=key_of(caller),
+                    callee=key_of(symbol),
+                    path=user.path,
+                    line=user.line,
+                    certainty=0.5,
+                    via=holder.group(1),
+                )
+                yielded += 1
+                if yielded >= 4:
+                    return
+
+    def registrations(self, symbol: Symbol) -> list[tuple[Reference, Symbol | None]]:
+        """Lines of code that name this function (or its class) without calling it: who hands it on, and where."""
+        return [(ref, self._index.symbol_at(ref.path, ref.line)) for ref, _ in self._stored(symbol.name)]
+
+    def _stored(self, name: str) -> list[tuple[Reference, str]]:
+        found = []
+        for reference in self._index.references(name, limit=80):
+            if reference.kind in ("import", "inherit") or path_role(reference.path) != "code":
+                continue
+            row = self._sources.line(reference.path, reference.line)
+            if not re.search(rf"\b{re.escape(name)}\b(?!\s*\()", row) or row.lstrip().startswith(
+                ("#include", "import ", "from ")
+            ):
+                continue
+            found.append((reference, row))
+            if len(found) >= 12:
+                break
+        return found
+
+    def _users(self, holder: str) -> list[Reference]:
+        references = self._index.references(holder, limit=60)
+        if len(references) >= 60:
+            return []
+        found = []
+        for reference in references:
+            if path_role(reference.path) != "code":
+                continue
+            if reference.kind == "call" or re.search(
+                rf"\b{re.escape(holder)}\b(\[[^\]]*\])?\)?\s*\(", self._sources.line(reference.path, reference.line)
+            ):
+                found.append(reference)
+        return found[:6]
+
+    # --- downwards --------------------------------------------------------------------------------------------
+
+    def _descend(self) -> None:
+        frontier = list(self.graph.matches)
+        seen = set(frontier)
+        for _ in range(MAX_DOWN):
+            following: list[Key] = []
+            for key in frontier:
+                self._tick()
+                symbol = self.graph.symbols[key]
+                if symbol.kind not in FUNCTION_KINDS:
+                    continue
+                for edge in self.callees(symbol):
+                    new = edge.callee not in seen
+                    if new and len(self.graph.matches) >= MAX_NODES:
+                        self.graph.cut += 1
+                        continue
+                    self._add(self.graph.symbols[edge.callee])
+                    self.graph.add_edge(edge)
+                    if new:
+                        seen.add(edge.callee)
+                        following.append(edge.callee)
+            frontier = sorted(following, key=lambda k: -self._relevance.value(self.graph.matches[k]))[:60]
+
+    def callees(self, symbol: Symbol) -> list[Edge]:
+        """What the body calls, in line order, resolved as well as possible; one edge a callee, at its first line."""
+        key = key_of(symbol)
+        if key in self._callees:
+            return self._callees[key]
+        best: dict[tuple[int, str], list[CallEdge]] = {}
+        for call in self._index.callees(symbol, limit=80):
+            if self.usable(call.callee) and call.callee.kind in FUNCTION_KINDS | TYPE_KINDS:
+                best.setdefault((call.line, call.callee.name), []).append(call)
+        edges: dict[Key, Edge] = {}
+        for calls in best.values():
+            for call in _likeliest(symbol, calls):
+                if call.certainty >= MIN_CERTAINTY and key_of(call.callee) != key and key_of(call.callee) not in edges:
+                    edges[key_of(call.callee)] = _edge(call)
+                    self.graph.symbols.setdefault(key_of(call.callee), call.callee)
+        for edge in self._through_names(symbol):
+            edges.setdefault(edge.callee, edge)
+        self._callees[key] = sorted(edges.values(), key=lambda e: (e.line, e.callee))
+        return self._callees[key]
+
+    def _through_names(self, symbol: Symbol) -> Iterator[Edge]:
+        """Calls of a name that is no function, but under which functions or classes of this snapshot were stored."""
+        for reference in self._index.references_in(symbol.path, symbol.start, min(symbol.end, symbol.start + 300)):
+            name = reference.name
+            if reference.kind != "call" or name in _NOISE or len(name) < 4:
+                continue
+            if name not in self._through:
+                self._through[name] = list(self._stored_under(name))
+            for target, _, _ in self._through[name]:
+                self.graph.symbols.setdefault(key_of(target), target)
+                yield Edge(
+                    caller=key_of(symbol),
+                    callee=key_of(target),
+                    path=symbol.path,
+                    line=reference.line,
+                    certainty=0.5,
+                    via=name,
+                )
+
+    def _stored_under(self, name: str) -> Iterator[tuple[Symbol, int, str]]:
+        if any(d.kind in FUNCTION_KINDS | TYPE_KINDS for d in self._index.definitions(name, limit=5)):
+            return
+        references = self._index.references(name, limit=60)
+        if len(references) >= 60:
+            return
+        found = 0
+        for reference in references:
+            if path_role(reference.path) != "code":
+                continue
+            row = self._sources.line(reference.path, reference.line)
+            stored = re.search(
+                rf"\b{re.escape(name)}\s*(?:=|:)\s*&?(?:[\w.]+\.)?([A-Za-z_]\w{{2,}})\b(?!\s*[\(.])", row
+            )
+            if stored is None:
+                continue
+            for target in self._index.definitions(stored.group(1), limit=3):
+                if target.kind in TYPE_KINDS:
+                    target = self._implicit_method(target) or target
+                if path_role(target.path) == "code" and target.kind in FUNCTION_KINDS | TYPE_KINDS:
+                    yield target, reference.line, reference.path
+                    found += 1
+                    break
+            if found >= 3:
+                return
+
+    def _implicit_method(self, owner: Symbol) -> Symbol | None:
+        inside = [s for s in self._index.symbols(owner.path) if s.qualified.rpartition(".")[0] == owner.qualified]
+        by_name = {s.name: s for s in inside}
+        return next((by_name[name] for name in _IMPLICIT_METHODS if name in by_name), None)
+
+
+def _likeliest(caller: Symbol, calls: Sequence[CallEdge]) -> list[CallEdge]:
+    """Of several definitions that one call may mean: the sure one, else the nearest, else the first few."""
+    if len(calls) == 1:
+        return list(calls)
+    sure = [c for c in calls if c.certainty >= 0.9]
+    if sure:
+        return sure[:1]
+
+    def nearness(call: CallEdge) -> tuple[float, int, str, int]:
+        ours, theirs = caller.path.split("/"), call.callee.path.split("/")
+        shared = next(
+            (n for n, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs))
+        )
+        return (-call.certainty, -shared, call.callee.path, call.callee.start)
+
+    return sorted(calls, key=nearness)[:2]
+
+
+def _edge(call: CallEdge) -> Edge:
+    return Edge(
+        caller=key_of(call.caller), callee=key_of(call.callee), path=call.path, line=call.line, certainty=call.certainty
+    )
+
+
+def ordered_by_line(edges: Iterable[Edge]) -> list[Edge]:
+    return sorted(edges, key=lambda e: (e.line, e.callee))

@@ -1,0 +1,356 @@
+"""Who depends on X: importers, callers, subclasses, other uses, grouped by folder and counted; then who depends on those."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from subagents.codebase.types import CodeIndex, ImportEdge, Reference, Symbol
+from subagents.static.callgraph import TYPE_KINDS, Tick
+from subagents.static.drafts import Draft, Place, listing, place, plural, symbol_data, where
+from subagents.static.roles import package_of, path_role
+from subagents.static.source import Sources
+from subagents.static.targets import Target
+
+MAX_GROUPS = 8
+MAX_EXAMPLES = 3
+MAX_FILES = 400
+MAX_REFERENCES = 400
+MAX_DISTANCE = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One line that uses the target. `inside` is the enclosing definition, or empty."""
+
+    path: str
+    line: int
+    inside: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uses:
+    how: str
+    """`import`, `call`, `inherit`, `name`."""
+    uses: tuple[Use, ...]
+    truncated: bool = False
+
+
+def target_draft(target: Target, sources: Sources, number: int = 0) -> Draft | None:
+    """What X was taken to be."""
+    if target.symbol is not None:
+        symbol = target.symbol
+        return Draft(
+            claim=f"`{symbol.qualified}` is a {symbol.kind} defined at {where(symbol.path, symbol.start, symbol.end)}.",
+            kind="structure",
+            citations=(place(symbol),),
+            symbols=(symbol.qualified,),
+            relevance=1.0 - 0.05 * number,
+            data={"step": "target", "target": "symbol", "number": number, "exact": target.exact, **symbol_data(symbol)},
+        )
+    cited = next(
+        (path for path in sorted(target.files, key=_first) if sources.line(path, 1) or sources.lines(path, 1, 5)), None
+    )
+    if cited is None:
+        return None
+    line = next((n for n, row in sources.lines(cited, 1, 30) if row.strip()), 1)
+    what = "file" if target.kind == "file" else f"folder of {plural(len(target.files), 'file')}"
+    return Draft(
+        claim=f"`{target.name}` is a {what} of this snapshot.",
+        kind="structure",
+        citations=((cited, line, line),),
+        symbols=(target.name,),
+        relevance=1.0 - 0.05 * number,
+        data={
+            "step": "target",
+            "target": target.kind,
+            "number": number,
+            "exact": target.exact,
+            "symbol": target.name,
+            "path": target.name if target.kind == "file" else cited,
+            "line": line,
+            "files": len(target.files),
+            "doc": "",
+        },
+    )
+
+
+def importers(target: Target, index: CodeIndex, tick: Tick) -> Uses:
+    """Files outside the target that import it; for a symbol, those that import it by name."""
+    found: dict[tuple[str, int], Use] = {}
+    inside = set(target.files)
+    for path in target.files[:MAX_FILES]:
+        tick()
+        for edge in index.importers(path):
+            if edge.source in inside and target.symbol is None:
+                continue
+            if target.symbol is not None and not _imports_name(edge, target.symbol):
+                continue
+            found.setdefault((edge.source, edge.line), Use(path=edge.source, line=edge.line, inside=""))
+    return Uses(how="import", uses=tuple(found[key] for key in sorted(found)), truncated=len(target.files) > MAX_FILES)
+
+
+def external_importers(name: str, index: CodeIndex, tick: Tick) -> Uses:
+    """Files that import a module from outside the snapshot."""
+    found: dict[tuple[str, int], Use] = {}
+    pattern = re.compile(rf"(^|/){re.escape(name)}([./:]|$)", re.IGNORECASE)
+    for path in index.paths():
+        tick()
+        for edge in index.imports(path):
+            if edge.target is None and pattern.search(edge.module):
+                found.setdefault((edge.source, edge.line), Use(path=edge.source, line=edge.line, inside=""))
+    return Uses(how="import", uses=tuple(found[key] for key in sorted(found)))
+
+
+def callers(symbol: Symbol, index: CodeIndex) -> tuple[Uses, Uses]:
+    """(surely, perhaps): calls that resolve to this definition, and calls of its name that may mean another."""
+    edges = index.callers(symbol, limit=MAX_REFERENCES)
+    sure: dict[tuple[str, int], Use] = {}
+    perhaps: dict[tuple[str, int], Use] = {}
+    for edge in edges:
+        use = Use(path=edge.path, line=edge.line, inside=edge.caller.qualified if edge.caller.kind != "module" else "")
+        (sure if edge.certainty >= 0.5 else perhaps)[(edge.path, edge.line)] = use
+    cut = len(edges) >= MAX_REFERENCES
+    return (
+        Uses(how="call", uses=tuple(sure[k] for k in sorted(sure)), truncated=cut),
+        Uses(how="maybe", uses=tuple(perhaps[k] for k in sorted(perhaps)), truncated=cut),
+    )
+
+
+def subclasses(symbol: Symbol, index: CodeIndex, tick: Tick) -> list[tuple[int, Symbol]]:
+    """Direct and further subclasses with their distance, breadth first, each once."""
+    found: dict[tuple[str, int], tuple[int, Symbol]] = {}
+    frontier = [symbol]
+    for distance in range(1, 5):
+        following = []
+        for base in frontier:
+            tick()
+            for derived in index.subclasses(base):
+                at = (derived.path, derived.start)
+                if at not in found and at != (symbol.path, symbol.start):
+                    found[at] = (distance, derived)
+                    following.append(derived)
+        frontier = following[:60]
+    return sorted(found.values(), key=lambda item: (item[0], item[1].path, item[1].start))
+
+
+def other_uses(symbol: Symbol, index: CodeIndex, known: set[tuple[str, int]]) -> Uses:
+    """Lines that name a class or value without calling it: annotations, checks, arguments."""
+    references = index.references(symbol.name, limit=MAX_REFERENCES)
+    found: dict[tuple[str, int], Use] = {}
+    for reference in references:
+        at = (reference.path, reference.line)
+        if (
+            at in known
+            or reference.kind == "import"
+            or (reference.path == symbol.path and reference.line == symbol.start)
+        ):
+            continue
+        if not _may_mean(reference, symbol, index):
+            continue
+        found.setdefault(at, Use(path=reference.path, line=reference.line, inside=reference.inside))
+    return Uses(how="name", uses=tuple(found[k] for k in sorted(found)), truncated=len(references) >= MAX_REFERENCES)
+
+
+def _may_mean(reference: Reference, symbol: Symbol, index: CodeIndex) -> bool:
+    if symbol.kind in TYPE_KINDS or symbol.kind in ("constant", "macro"):
+        return True
+    if reference.path == symbol.path:
+        return True
+    return len(index.definitions(symbol.name, limit=3)) == 1
+
+
+def group_drafts(target: str, found: Uses, number: int, *, relevance: float = 0.7) -> Iterator[Draft]:
+    """One finding a folder, biggest first (code before tests), with counts and a few lines each; and one total."""
+    by_package: dict[tuple[bool, str], list[Use]] = defaultdict(list)
+    for use in found.uses:
+        test = path_role(use.path) in ("test", "example")
+        by_package[(test, package_of(use.path))].append(use)
+    ordered = sorted(
+        by_package.items(), key=lambda item: (item[0][0], -len({u.path for u in item[1]}), -len(item[1]), item[0][1])
+    )
+    if not ordered:
+        return
+    verbs = {"import": "import", "call": "call", "inherit": "extend", "name": "mention", "maybe": "may call (by name)"}
+    files = sorted({use.path for use in found.uses})
+    tests = sum(1 for path in files if path_role(path) in ("test", "example"))
+    first = ordered[0][1][0]
+    at_least = "at least " if found.truncated else ""
+    yield Draft(
+        claim=f"{at_least}{plural(len(found.uses), 'line')} in {plural(len(files), 'file')} {verbs[found.how]} `{target}`"
+        f" ({tests} of the files are tests or examples); {plural(len(ordered), 'folder')}.",
+        kind="structure",
+        citations=((first.path, first.line, first.line),),
+        symbols=(target,),
+        relevance=min(1.0, relevance + 0.2),
+        data={
+            "step": "total",
+            "how": found.how,
+            "number": number,
+            "target": target,
+            "lines": len(found.uses),
+            "files": len(files),
+            "tests": tests,
+            "folders": len(ordered),
+            "truncated": found.truncated,
+        },
+    )
+    for order, ((test, package), uses) in enumerate(ordered[:MAX_GROUPS]):
+        yield _group_draft(target, found.how, number, order, package, test, uses, verbs[found.how], relevance)
+
+
+def _group_draft(
+    target: str,
+    how: str,
+    number: int,
+    order: int,
+    package: str,
+    test: bool,
+    uses: Sequence[Use],
+    verb: str,
+    relevance: float,
+) -> Draft:
+    examples = _spread(uses)
+    named = [f"`{u.inside}` ({where(u.path, u.line)})" if u.inside else where(u.path, u.line) for u in examples]
+    files = len({use.path for use in uses})
+    more = f", e.g. {listing(named)}" if len(uses) > len(examples) else f": {listing(named)}"
+    return Draft(
+        claim=f"In `{package}` {plural(len(uses), 'line')} in {plural(files, 'file')} {verb} `{target}`{more}.",
+        kind="structure",
+        citations=tuple((u.path, u.line, u.line) for u in examples),
+        symbols=(target,),
+        relevance=round(max(0.2, relevance - 0.04 * order - (0.2 if test else 0.0)), 2),
+        data={
+            "step": "group",
+            "how": how,
+            "number": number,
+            "order": order,
+            "target": target,
+            "package": package,
+            "test": test,
+            "lines": len(uses),
+            "files": files,
+            "examples": [{"path": u.path, "line": u.line, "inside": u.inside} for u in examples],
+        },
+    )
+
+
+def subclass_draft(symbol: Symbol, derived: Sequence[tuple[int, Symbol]], number: int) -> Draft:
+    shown = [item for item in derived if path_role(item[1].path) not in ("test", "example")][:6] or list(derived[:3])
+    direct = sum(1 for distance, _ in derived if distance == 1)
+    tests = sum(1 for _, s in derived if path_role(s.path) in ("test", "example"))
+    citations: list[Place] = [place(s) for _, s in shown]
+    names = listing([f"`{s.qualified}` ({where(s.path, s.start)})" for _, s in shown])
+    verb = "implement or extend" if symbol.kind in ("interface", "trait") else "extend"
+    return Draft(
+        claim=f"{plural(len(derived), 'class', 'classes')} {verb} `{symbol.qualified}` ({direct} directly, {tests} in tests): {names}.",
+        kind="structure",
+        citations=tuple(citations),
+        symbols=(symbol.qualified, *(s.qualified for _, s in shown)),
+        relevance=0.85,
+        data={
+            "step": "subclasses",
+            "number": number,
+            "target": symbol.qualified,
+            "count": len(derived),
+            "direct": direct,
+            "tests": tests,
+            "shown": [{"symbol": s.qualified, "path": s.path, "line": s.start, "distance": d} for d, s in shown],
+        },
+    )
+
+
+def transitive_draft(target: Target, direct: Uses, index: CodeIndex, number: int, tick: Tick) -> Draft | None:
+    """How far a change can travel along imports: files by distance from the target."""
+    reverse: dict[str, list[str]] = defaultdict(list)
+    for source, imported in index.import_edges():
+        reverse[imported].append(source)
+    tick()
+    seen = set(target.files)
+    frontier = sorted({use.path for use in direct.uses} - seen) if target.symbol is not None else sorted(seen)
+    layers: list[int] = []
+    if target.symbol is not None:
+        seen.update(frontier)
+        layers.append(len(frontier))
+    for _ in range(MAX_DISTANCE):
+        frontier = sorted({source for path in frontier for source in reverse.get(path, ()) if source not in seen})
+        if not frontier:
+            break
+        seen.update(frontier)
+        layers.append(len(frontier))
+    reached = seen - set(target.files)
+    if not reached or not direct.uses:
+        return None
+    code = sum(1 for path in reached if path_role(path) == "code")
+    tests = sum(1 for path in reached if path_role(path) == "test")
+    total = sum(1 for path in index.paths() if index.language(path) not in (None, "text", "markdown", "rst"))
+    example = direct.uses[0]
+    return Draft(
+        claim=f"Along imports {plural(len(reached), 'file')} can be reached by a change to `{target.name}` "
+        f"({code} code, {tests} tests; by distance {', '.join(map(str, layers))}).",
+        kind="risk",
+        citations=((example.path, example.line, example.line),),
+        symbols=(target.name,),
+        confidence=0.75,
+        relevance=0.85,
+        data={
+            "step": "transitive",
+            "number": number,
+            "target": target.name,
+            "reached": len(reached),
+            "code": code,
+            "tests": tests,
+            "layers": layers,
+            "total": total,
+        },
+    )
+
+
+def exported_drafts(target: Target, index: CodeIndex, sources: Sources, number: int) -> Iterator[Draft]:
+    """Where the target is made public: re-exports from package roots, lists of public names."""
+    given = 0
+    simple = target.symbol.name if target.symbol else target.name.rpartition("/")[2].rpartition(".")[0] or target.name
+    for path in target.files[:40]:
+        for edge in index.importers(path):
+            if (
+                not re.search(r"(^|/)(__init__\.pyi?|index\.[jt]sx?|lib\.rs|mod\.rs|prelude\.rs)$", edge.source)
+                or edge.source in target.files
+            ):
+                continue
+            if target.symbol is not None and not _imports_name(edge, target.symbol):
+                continue
+            row = sources.line(edge.source, edge.line).strip()
+            yield Draft(
+                claim=f"`{simple}` is offered by the package itself: {where(edge.source, edge.line)} re-exports it.",
+                kind="decision",
+                citations=((edge.source, edge.line, edge.line),),
+                symbols=(target.name,),
+                relevance=0.8,
+                data={
+                    "step": "exported", "number": number, "target": target.name, "path": edge.source, "line": edge.line,
+                    "text": row[:120],
+                },
+            )  # fmt: skip
+            given += 1
+            if given >= 3:
+                return
+
+
+def _spread(uses: Sequence[Use]) -> list[Use]:
+    """A few uses out of different files."""
+    chosen: dict[str, Use] = {}
+    for use in sorted(uses, key=lambda u: (not u.inside, u.path, u.line)):
+        chosen.setdefault(use.path, use)
+    return list(chosen.values())[:MAX_EXAMPLES]
+
+
+def _imports_name(edge: ImportEdge, symbol: Symbol) -> bool:
+    top = symbol.qualified.partition(".")[0]
+    names = {name.rpartition(".")[2] for name in edge.names}
+    return symbol.name in names or top in names or edge.module.endswith((f".{top}", f"::{top}", f"/{top}"))
+
+
+def _first(path: str) -> tuple[bool, int, str]:
+    return (not path.endswith(("__init__.py", "mod.rs", "lib.rs", "README.md", "doc.go")), path.count("/"), path)

@@ -1,0 +1,151 @@
+"""What the documentation says: paragraphs of prose files, ranked against the question, quoted with their lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from subagents.codebase.types import CodeIndex, Finder
+from subagents.static.drafts import Draft, where
+from subagents.static.question import Question
+from subagents.static.relevance import Relevance
+from subagents.static.roles import is_changelog, is_prose, path_role
+from subagents.static.source import Sources
+
+MAX_FILES = 24
+MAX_QUOTES = 4
+MAX_LINES_A_FILE = 6000
+QUOTE_LINES = 5
+
+_UNDERLINE = re.compile(r"^\s*([=\-~^\"'`#*+.])\1{2,}\s*$")
+_HEADING = re.compile(r"^#{1,6}\s+(.*)$")
+_MARKUP = re.compile(r"^\s*(\.\. |:\w+:|```|<|\||\[!\[|!\[|---|\+--)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paragraph:
+    start: int
+    end: int
+    heading: str
+    text: str
+
+
+def paragraphs(lines: Sequence[str]) -> Iterator[Paragraph]:
+    """Blocks of prose between blank lines, each with the heading above it; markup and code blocks left out."""
+    heading = ""
+    start = 0
+    block: list[str] = []
+    fenced = False
+    for number, row in enumerate([*lines[:MAX_LINES_A_FILE], ""], 1):
+        if row.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+            block = []
+            continue
+        if fenced:
+            continue
+        marked = _HEADING.match(row)
+        if marked:
+            heading = marked.group(1).strip()
+            block = []
+            continue
+        if _UNDERLINE.match(row) and len(block) == 1:
+            heading = block[0].strip()
+            block = []
+            continue
+        if row.strip() and not (not block and _MARKUP.match(row)):
+            if not block:
+                start = number
+            block.append(row.strip())
+            continue
+        if block:
+            text = " ".join(block)
+            if len(text) >= 40 and not _UNDERLINE.match(block[0]) and re.search(r"[A-Za-z]{3,} [A-Za-z]{2,}", text):
+                yield Paragraph(start=start, end=number - 1, heading=heading, text=text)
+            block = []
+
+
+def doc_drafts(
+    question: Question,
+    index: CodeIndex,
+    finder: Finder,
+    sources: Sources,
+    relevance: Relevance,
+    names: Sequence[str] = (),
+    limit: int = MAX_QUOTES,
+) -> Iterator[Draft]:
+    """The best paragraphs. `names` are symbols found in code: a paragraph that mentions them explains them."""
+    simple = list(dict.fromkeys(name.rpartition(".")[2] for name in names))
+    telling = [name for name in simple if len(name) > 4 and ("_" in name.strip("_") or re.search(r"[a-z][A-Z]", name))]
+    scored: list[tuple[float, str, int, Paragraph]] = []
+    for path in candidates(question, index, finder, telling):
+        text = sources.text(path)
+        if text is None:
+            continue
+        weight = 0.5 if is_changelog(path) else 1.0
+        topic = 0.15 * min(1.0, relevance.in_text(path.rpartition(".")[0]))
+        for paragraph in paragraphs(text.lines):
+            mentioned = sum(1 for name in telling if re.search(rf"\b{re.escape(name)}\b", paragraph.text))
+            score = (
+                relevance.in_text(paragraph.text)
+                + 0.35 * relevance.in_text(paragraph.heading)
+                + 0.3 * min(3, mentioned)
+                + topic
+            )
+            score *= weight * min(1.0, 0.55 + len(paragraph.text) / 400)
+            if paragraph.text.count("|") > 6:
+                score *= 0.5
+            scored.append((-score, path, paragraph.start, paragraph))
+    per_file: dict[str, int] = {}
+    kept = 0
+    for negative, path, _, paragraph in sorted(scored, key=lambda item: item[:3]):
+        if kept >= limit or -negative < 0.55:
+            break
+        if per_file.get(path, 0) >= 2:
+            continue
+        per_file[path] = per_file.get(path, 0) + 1
+        kept += 1
+        end = min(paragraph.end, paragraph.start + QUOTE_LINES - 1)
+        text = sources.text(path)
+        assert text is not None
+        quote = " ".join(row.strip() for row in text.lines[paragraph.start - 1 : end])
+        about = f" (under “{paragraph.heading}”)" if paragraph.heading else ""
+        yield Draft(
+            claim=f"{where(path, paragraph.start, end)}{about} says: “{quote[:300]}”",
+            kind="behaviour",
+            citations=((path, paragraph.start, end),),
+            relevance=round(min(0.75, 0.35 + 0.2 * -negative), 2),
+            data={
+                "step": "doc",
+                "path": path,
+                "line": paragraph.start,
+                "end": end,
+                "heading": paragraph.heading[:120],
+                "quote": quote[:420],
+                "cut": paragraph.end > end or len(quote) > 420,
+                "score": round(-negative, 3),
+            },
+        )
+
+
+def candidates(question: Question, index: CodeIndex, finder: Finder, names: Sequence[str]) -> list[str]:
+    """Prose files worth reading: ranked hits first, then those whose path speaks of the subject, then the README."""
+    found: dict[str, None] = {}
+    for query in (question.search_text, " ".join(names[:8])):
+        if query.strip():
+            for hit in finder.find(query, limit=80):
+                if is_prose(hit.path) and path_role(hit.path) not in ("vendored", "test"):
+                    found[hit.path] = None
+    strong = question.strong_terms
+    for path in index.paths():
+        if (
+            is_prose(path)
+            and path_role(path) not in ("vendored", "test")
+            and any(term in path.lower() for term in strong)
+        ):
+            found[path] = None
+    for path in index.paths():
+        if "/" not in path and path.lower().startswith("readme"):
+            found[path] = None
+    ordered = list(found)
+    return [p for p in ordered if not is_changelog(p)][:MAX_FILES] + [p for p in ordered if is_changelog(p)][:2]

@@ -1,0 +1,162 @@
+"""How much a definition has to do with the question: words of the question matched against names, owners and bodies.
+
+The search that found the seeds ranks places one by one. Choosing a chain needs values that can be compared along
+calls, also for functions that no search would return: hence a small matcher of its own, with weights by rarity inside
+the part of the call graph at hand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from subagents.codebase.types import Symbol
+from subagents.static.question import Question, subwords
+
+_ABBREVIATIONS: Mapping[str, str] = {
+    "cmd": "command", "cmds": "command", "conn": "connection", "ctx": "context", "cfg": "configuration",
+    "conf": "configuration", "config": "configuration", "settings": "configuration", "req": "request",
+    "resp": "response", "res": "response", "msg": "message", "arg": "argument", "args": "argument",
+    "param": "parameter", "params": "parameter", "func": "function", "fn": "function", "init": "initialize",
+    "auth": "authentication", "db": "database", "dict": "dictionary", "dir": "directory", "doc": "documentation",
+    "env": "environment", "err": "error", "exc": "exception", "exec": "execute", "ext": "extension", "fmt": "format",
+    "idx": "index", "impl": "implementation", "len": "length", "lib": "library", "mem": "memory", "num": "number",
+    "obj": "object", "pkg": "package", "prev": "previous", "proc": "process", "proto": "protocol", "ptr": "pointer",
+    "ref": "reference", "repl": "replication", "sched": "schedule", "sess": "session", "sig": "signal",
+    "str": "string", "sync": "synchronize", "tmp": "temporary", "tx": "transaction", "util": "utility",
+    "val": "value", "var": "variable", "pubsub": "publish", "evict": "eviction", "expire": "expiration",
+    "url": "url", "urls": "url", "serde": "serialize",
+}  # fmt: skip
+_SUFFIXES = (
+    "izations", "ization", "ations", "ation", "ements", "ement", "ments", "ment", "ities", "ity", "ings", "ing",
+    "ions", "ion", "ives", "ive", "ers", "er", "ors", "or", "ied", "ies", "ed", "es", "al", "s", "y", "e",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """A crude root: abbreviation spelled out, then one common English ending removed if four letters stay."""
+    word = _ABBREVIATIONS.get(word, word)
+    for suffix in _SUFFIXES:
+        if len(word) - len(suffix) >= 4 and word.endswith(suffix):
+            word = word[: -len(suffix)]
+            break
+    return word[:-1] if len(word) > 4 and word[-1] == word[-2] else word
+
+
+@lru_cache(maxsize=262144)
+def term_match(term: str, word: str) -> float:
+    """How surely a word of code means a word of the question: 1 same, 0.85 same root, 0.6 one begins the other."""
+    if term == word:
+        return 1.0
+    first, second = stem(term), stem(word)
+    if first == second:
+        return 0.85
+    short, long = sorted((first, second), key=len)
+    if len(short) >= 4 and long.startswith(short) and len(long) - len(short) <= 4:
+        return 0.6
+    return 0.0
+
+
+@lru_cache(maxsize=65536)
+def name_words(name: str) -> tuple[str, ...]:
+    return tuple(subwords(name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """Best match per term, by where it was found, before weighting."""
+
+    by_term: Mapping[str, float]
+    pairs: int
+    """Neighbouring question words that stand together in its own name or in a name that its body uses."""
+    named: bool
+    """Its own name (or dotted tail) is written in the question."""
+
+
+class Relevance:
+    """Values definitions against one question. Weights are set once by `weigh`, before any `value`."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._terms = question.terms
+        self._weights = {term: 0.3 if term in question.weak_terms else 1.0 for term in question.terms}
+        self._identifiers = frozenset(question.identifiers) | frozenset(question.proper)
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return self._weights
+
+    def matches(self, symbol: Symbol, body_names: Iterable[str]) -> Matches:
+        own = name_words(symbol.name)
+        fields: list[tuple[Sequence[str], float]] = [
+            (own, 1.0),
+            (name_words(symbol.qualified.rpartition(".")[0]), 0.6),
+            (name_words(symbol.doc), 0.5),
+            (name_words(symbol.signature), 0.3),
+            (name_words(symbol.path.rpartition(".")[0]), 0.35),
+        ]
+        bodies = [name_words(name) for name in body_names]
+        by_term: dict[str, float] = {}
+        for term in self._terms:
+            best = 0.0
+            for words, weight in fields:
+                if weight > best:
+                    best = max(best, weight * max((term_match(term, word) for word in words), default=0.0))
+            if best < 0.4:
+                best = max([best, *(0.4 * term_match(term, word) for words in bodies for word in words)])
+            if best:
+                by_term[term] = best
+        pairs = sum(
+            1
+            for pair in self._question.pairs
+            if _adjacent(pair, own)
+            or _adjacent(pair, name_words(symbol.qualified))
+            or any(_adjacent(pair, b) for b in bodies)
+        )
+        return Matches(by_term=by_term, pairs=pairs, named=self.is_named(symbol))
+
+    def is_named(self, symbol: Symbol) -> bool:
+        return any(
+            symbol.name == name or symbol.qualified == name or symbol.qualified.endswith("." + name)
+            for name in self._identifiers
+        )
+
+    def weigh(self, pool: Sequence[Matches]) -> None:
+        """Rare terms count more: weight 1 for a term few of the pool match, 0.25 for one that all match."""
+        if not pool:
+            return
+        for term in self._terms:
+            holding = sum(1 for matches in pool if matches.by_term.get(term, 0.0) >= 0.3)
+            rarity = math.log((len(pool) + 1) / (holding + 1)) / math.log(len(pool) + 1)
+            base = 0.3 if term in self._question.weak_terms else 1.0
+            self._weights[term] = base * (0.25 + 0.75 * max(0.0, rarity))
+
+    def value(self, matches: Matches) -> float:
+        """From 0; about 1 when the name holds every term. Pairs and exact names go beyond."""
+        total = sum(self._weights.values()) or 1.0
+        value = sum(self._weights[term] * strength for term, strength in matches.by_term.items()) / total
+        return value + 0.25 * min(2, matches.pairs) + (0.6 if matches.named else 0.0)
+
+    def in_text(self, text: str) -> float:
+        """The same for free text (a heading, a line of code): share of term weight that occurs, pairs on top."""
+        words = name_words(text)
+        total = sum(self._weights.values()) or 1.0
+        value = sum(
+            weight * max((term_match(term, word) for word in words), default=0.0)
+            for term, weight in self._weights.items()
+        )
+        pairs = sum(1 for pair in self._question.pairs if _adjacent(pair, words))
+        named = any(name in text for name in self._question.identifiers)
+        return value / total + 0.2 * min(2, pairs) + (0.5 if named else 0.0)
+
+
+def _adjacent(pair: tuple[str, str], words: Sequence[str]) -> bool:
+    first, second = pair
+    if first + second in words:
+        return True
+    return any(
+        term_match(first, words[at]) >= 0.6 and term_match(second, words[at + 1]) >= 0.6 for at in range(len(words) - 1)
+    )

@@ -1,0 +1,183 @@
+"""Set-up against run time: tables that a chain reads or calls through, and who fills them elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from subagents.codebase.types import Reference, Symbol
+from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, key_of
+from subagents.static.chain import Chain
+from subagents.static.drafts import Draft, listing, place, where
+from subagents.static.flow import Tools
+from subagents.static.roles import path_role
+from subagents.static.source import is_write
+
+MAX_TABLES = 3
+MAX_FILLS = 2
+MAX_REFERENCES = 70
+
+_DYNAMIC = re.compile(r"([A-Za-z_]\w{2,})\s*\[[^\]\n]{1,60}\]\s*\)?\s*\(")
+_ATTRIBUTE = re.compile(r"(?:\.|->)([A-Za-z_]\w{3,})\b(?!\s*\()")
+_EMPTY = re.compile(
+    r"[=:]\s*(\{\}|\[\]|None|null|nil|NULL|0|false|False|dict\(\)|set\(\)|list\(\)|defaultdict\([^)]*\)|new \w+\(\)|make\([^)]*\)),?;?\s*(#.*|//.*)?$"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    name: str
+    order: int
+    symbol: Symbol
+    line: int
+    called: bool
+
+
+def table_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
+    """At most MAX_TABLES tables, called ones first; each with its read and up to MAX_FILLS fills."""
+    reads: dict[str, _Read] = {}
+    for order, step in enumerate(chain.steps):
+        if step.symbol.kind not in FUNCTION_KINDS:
+            continue
+        for line, row in tools.sources.code(step.symbol)[1:]:
+            for name in _DYNAMIC.findall(row):
+                if name not in reads or not reads[name].called:
+                    reads[name] = _Read(name=name, order=order, symbol=step.symbol, line=line, called=True)
+            for name in _ATTRIBUTE.findall(row):
+                if name not in reads and not is_write(row, name):
+                    reads[name] = _Read(name=name, order=order, symbol=step.symbol, line=line, called=False)
+    inside = chain.keys()
+    found: list[tuple[float, int, _Read, list[tuple[Reference, Symbol]]]] = []
+    for read in reads.values():
+        worth = tools.relevance.in_text(read.name) + (1.0 if read.called else 0.0)
+        if worth < 0.25:
+            continue
+        fills = _fills(read.name, inside, tools)
+        if fills or read.called:
+            found.append((-worth, read.order, read, fills))
+    for _, _, read, fills in sorted(found, key=lambda item: (item[0], item[1], item[2].name))[:MAX_TABLES]:
+        yield _read_draft(read, number)
+        for reference, symbol in fills[:MAX_FILLS]:
+            yield _fill_draft(read, number, reference, symbol, tools)
+
+
+def registration_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
+    """When nobody calls the root by name: who hands it on (a callback, an entry of a table, a decorator)."""
+    root = chain.root
+    if tools.builder.callers(root):
+        return
+    given = 0
+    for reference, around in tools.builder.registrations(root):
+        row = tools.sources.line(reference.path, reference.line)
+        if around is not None and (key_of(around) == key_of(root) or around.name == root.name):
+            continue
+        by = f"`{around.qualified}`" if around is not None and around.kind in FUNCTION_KINDS else f"{reference.path}"
+        yield Draft(
+            claim=f"`{root.qualified}` is not called by name: {by} hands it on at {where(reference.path, reference.line)}.",
+            kind="flow",
+            citations=((reference.path, reference.line, reference.line), place(root)),
+            symbols=(root.qualified, *([around.qualified] if around else [])),
+            relevance=0.7,
+            data={
+                "step": "registered",
+                "chain": number,
+                "order": 0,
+                "symbol": root.qualified,
+                "by": around.qualified if around is not None and around.kind in FUNCTION_KINDS else "",
+                "path": reference.path,
+                "line": reference.line,
+                "text": " ".join(row.split())[:120],
+            },
+        )
+        given += 1
+        if given >= 2:
+            return
+
+
+def _fills(name: str, inside: set[tuple[str, int, str]], tools: Tools) -> list[tuple[Reference, Symbol]]:
+    references = tools.index.references(name, limit=MAX_REFERENCES)
+    if len(references) >= MAX_REFERENCES:
+        return []
+    found: dict[tuple[str, int, str], tuple[float, Reference, Symbol]] = {}
+    for reference in references:
+        if path_role(reference.path) != "code":
+            continue
+        row = tools.sources.line(reference.path, reference.line)
+        if not is_write(row, name) or _EMPTY.search(row) or row.lstrip().startswith(("#", "//", "*")):
+            continue
+        symbol = tools.index.symbol_at(reference.path, reference.line)
+        if symbol is None or symbol.kind not in FUNCTION_KINDS or key_of(symbol) in inside:
+            continue
+        item = (
+            0.5 if re.search(rf"{re.escape(name)}\b\s*\[|\.(append|add|setdefault|insert|push|register)", row) else 0.0
+        )
+        worth = (
+            item
+            + tools.relevance.in_text(f"{symbol.qualified} {symbol.doc}")
+            - (0.3 if symbol.name.startswith("__") else 0.0)
+        )
+        found.setdefault(key_of(symbol), (-worth, reference, symbol))
+    ordered = sorted(found.values(), key=lambda item: (item[0], item[1].path, item[1].line))
+    return [(reference, symbol) for _, reference, symbol in ordered]
+
+
+def _read_draft(read: _Read, number: int) -> Draft:
+    verb = "calls what is stored in" if read.called else "reads"
+    return Draft(
+        claim=f"`{read.symbol.qualified}` {verb} `{read.name}` ({where(read.symbol.path, read.line)}).",
+        kind="behaviour",
+        citations=((read.symbol.path, read.line, read.line),),
+        symbols=(read.symbol.qualified, read.name),
+        relevance=(0.8 if read.called else 0.5) - (0.15 if number else 0.0),
+        data={
+            "step": "table",
+            "chain": number,
+            "order": read.order,
+            "name": read.name,
+            "called": read.called,
+            "symbol": read.symbol.qualified,
+            "path": read.symbol.path,
+            "line": read.line,
+        },
+    )
+
+
+def _fill_draft(read: _Read, number: int, reference: Reference, symbol: Symbol, tools: Tools) -> Draft:
+    callers = []
+    for edge in tools.builder.callers(symbol)[:8]:
+        caller = outermost_function(tools.builder.graph.symbols[edge.caller], tools)
+        if caller.qualified not in callers and caller.qualified != symbol.qualified:
+            callers.append(caller.qualified)
+    by = f", called by {listing([f'`{name}`' for name in callers[:3]])}" if callers else ""
+    return Draft(
+        claim=f"`{symbol.qualified}` fills `{read.name}` ({where(reference.path, reference.line)}){by}.",
+        kind="flow",
+        citations=((reference.path, reference.line, reference.line), place(symbol)),
+        symbols=(symbol.qualified, read.name),
+        relevance=(0.75 if read.called else 0.5) - (0.15 if number else 0.0),
+        data={
+            "step": "fill",
+            "chain": number,
+            "order": read.order,
+            "name": read.name,
+            "symbol": symbol.qualified,
+            "def_line": symbol.start,
+            "path": reference.path,
+            "line": reference.line,
+            "callers": callers[:3],
+        },
+    )
+
+
+def outermost_function(symbol: Symbol, tools: Tools) -> Symbol:
+    """For a function inside a function (a decorator's inner one) the outer one: the name people know."""
+    owner = symbol.qualified.rpartition(".")[0]
+    if not owner:
+        return symbol
+    around = next(
+        (s for s in tools.index.symbols(symbol.path) if s.qualified == owner and s.start <= symbol.start <= s.end), None
+    )
+    if around is None or around.kind in TYPE_KINDS or around.kind not in FUNCTION_KINDS:
+        return symbol
+    return outermost_function(around, tools)
