@@ -13,7 +13,7 @@ from scratch.findings import Finding
 from scratch.recorder import FindingRegistry, TaskRecorder
 from scratch.redaction import Redactor
 from scratch.scratchpad import Scratchpad
-from scratch.verify import recheck
+from scratch.verify import Verifier
 from subagents.codebase.types import CannotRead, Snapshot
 
 _VERIFIER = "verification"
@@ -54,11 +54,13 @@ class SessionPads:
         """Check every citation against the snapshot again; what fails is marked, durably. Counts by status."""
         counts: Counter[str] = Counter()
         pad: Scratchpad | None = None
+        verifier = Verifier(self._snapshot, cannot_read=CannotRead)
         for finding in self.findings():
             if finding.kind == "open_question" or finding.status == "refuted":
                 counts[finding.status] += 1
                 continue
-            status = recheck(finding, self._snapshot, CannotRead).status
+            checked = verifier.check(finding)
+            status = "stale" if checked.moved else checked.finding.status
             counts[status] += 1
             if status != finding.status:
                 pad = pad or Scratchpad(self._session, _VERIFIER)
