@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -21,11 +22,15 @@ from subagents.codebase.confined import ConfinedFolder, Outside, Signature, TooL
 from subagents.codebase.gitrun import Git, ObjectFormat
 from subagents.codebase.objects import file_mode, hasher, object_id
 from subagents.codebase.paths import to_key
+from subagents.codebase.textfile import lfs_pointer_to
 from subagents.codebase.types import FileEntry, FileMode, Skipped
 
 READ_LIMIT_BYTES = 64 * 1024 * 1024
 """Larger files are hashed piece by piece, never stored and never read."""
 FOLDER_FILES_LIMIT = 1_000_000
+
+_LISTING_TIMEOUT_S = 60.0
+"""A pipe in place of a `.gitignore` would block git for ever."""
 
 _ENTRY = re.compile(
     rb"(\d{6}) ([0-9a-f]+) ([0-3])\t([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: (\d+):(\d+)\n"
@@ -90,7 +95,7 @@ def _read_index(git: Git) -> tuple[dict[bytes, dict[bytes, _IndexEntry]], set[by
     """Entries by folder and name, and the paths in conflict (which have no single entry)."""
     folders: dict[bytes, dict[bytes, _IndexEntry]] = {}
     conflicts: set[bytes] = set()
-    for record in _ENTRY.finditer(git.run(["ls-files", "--stage", "--debug", "-z"])):
+    for record in _ENTRY.finditer(git.run(["ls-files", "--stage", "--debug", "-z"], timeout_s=_LISTING_TIMEOUT_S)):
         entry = _IndexEntry._make(record.groups())
         if entry.stage != b"0":
             conflicts.add(entry.path)
@@ -103,12 +108,32 @@ def _read_index(git: Git) -> tuple[dict[bytes, dict[bytes, _IndexEntry]], set[by
     return folders, conflicts
 
 
-def _untracked(git: Git, exclude_files: Iterable[Path]) -> list[bytes]:
-    """Untracked, non-ignored paths; a nested repository ends in `/`."""
+@contextmanager
+def _listing_untracked(git: Git, exclude_files: list[Path]) -> Iterator[list[bytes]]:
+    """Untracked, non-ignored paths (a nested repository ends in `/`), complete once the block is left.
+
+    git walks the folders while the block looks at the files that git knows.
+    """
+    found: list[bytes] = []
+    failed: list[BaseException] = []
     args: list[str | bytes] = ["ls-files", "--others", "-z", "--exclude-per-directory=.gitignore"]
     for file in exclude_files:
         args += ["-X", os.fsencode(file)]
-    return [path for path in git.run(args).split(b"\0") if path]
+
+    def list_them() -> None:
+        try:
+            found.extend(path for path in git.run(args, timeout_s=_LISTING_TIMEOUT_S).split(b"\0") if path)
+        except BaseException as error:  # noqa: BLE001 - raised again below, in the caller's thread
+            failed.append(error)
+
+    thread = threading.Thread(target=list_them, name="untracked", daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        thread.join()
+    if failed:
+        raise failed[0]
 
 
 class Freezer:
@@ -126,12 +151,11 @@ class Freezer:
 
     def from_index(self, git: Git, *, index_mtime_ns: int, trust_modes: bool, exclude_files: Iterable[Path]) -> Frozen:
         """The working tree of a repository: index entries as they are on disk now, and untracked files."""
-        with ThreadPoolExecutor(1) as background:  # git walks the folders while we look at the files it knows
-            untracked = background.submit(_untracked, git, list(exclude_files))
+        with _listing_untracked(git, list(exclude_files)) as untracked:
             folders, conflicts = _read_index(git)
             for folder in sorted(folders, key=lambda path: path.split(b"/")):  # each folder is opened once
                 self._compare(folder, folders[folder], index_mtime_ns, trust_modes)
-        for path in sorted(conflicts.union(untracked.result())):
+        for path in sorted(conflicts.union(untracked)):
             if path.endswith(b"/"):
                 self.frozen.excluded.append(Skipped(to_key(path), "submodule", "a repository of its own"))
             else:
@@ -243,15 +267,21 @@ class Freezer:
                 detail = str(error) if isinstance(error, Outside) else error.strerror or str(error)
                 self.frozen.excluded.append(Skipped(to_key(path), "unreadable", detail))
             return
-        if known and blob != known and data is not None and b"\r\n" in data:
-            with_unix_lines = object_id(self._format, "blob", data.replace(b"\r\n", b"\n"))
-            if with_unix_lines == known:
-                blob = known  # checked out with CRLF, as core.autocrlf or an attribute asks
+        if known and blob != known and data is not None and self._is_checkout_of(data, known):
+            blob = known
         self.frozen.put(path, blob, mode)
         if entry is None or blob != known or mode != recorded:
             self.frozen.changed.add(path)
             if self._store is not None and data is not None and blob != known:
                 self._store(blob, data)
+
+    def _is_checkout_of(self, data: bytes, known: str) -> bool:
+        """Whether these bytes are what a checkout makes of a blob: lines that end in CRLF, or the file that an LFS
+        pointer stands for. (The stat data usually tells before; not in a copied repository.)"""
+        candidates = [lfs_pointer_to(data)]
+        if b"\r\n" in data:
+            candidates.append(data.replace(b"\r\n", b"\n"))
+        return any(object_id(self._format, "blob", candidate) == known for candidate in candidates)
 
     def _link(self, path: bytes) -> tuple[str, bytes]:
         target = self._folder.read_link(path)

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -31,6 +33,7 @@ ObjectFormat = Literal["sha1", "sha256"]
 MINIMUM_GIT = (2, 25)
 GIT_TIMEOUT_S = 120.0
 GIT_OUTPUT_BYTES = 512 * 1024 * 1024
+MEMORY_BYTES = 2 * 1024 * 1024 * 1024
 _MESSAGE_CHARS = 300
 
 OPTIONS = (
@@ -166,7 +169,7 @@ class Git:
     def _start(
         self, args: Sequence[str | bytes], stdin: IO[bytes] | int, stderr: IO[bytes] | int
     ) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [git_executable(), *OPTIONS, *args],
             stdin=stdin,
             stdout=subprocess.PIPE,
@@ -175,6 +178,8 @@ class Git:
             cwd=self.work_tree if self.work_tree is not None else self.view,
             start_new_session=True,
         )
+        limit_memory(process)
+        return process
 
     def run(
         self,
@@ -214,6 +219,13 @@ class Git:
     def interactive(self, args: Sequence[str]) -> subprocess.Popen[bytes]:
         """A long-lived command (cat-file) with pipes. The caller ends it with `stop`."""
         return self._start(args, subprocess.PIPE, subprocess.DEVNULL)
+
+
+def limit_memory(process: subprocess.Popen[bytes]) -> None:
+    """Cap what a program may allocate: a crafted pack can hold a small object made from a gigantic one."""
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError, PermissionError):  # it may have ended by now
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -262,7 +274,9 @@ def _bounded(process: subprocess.Popen[bytes], command: str, deadline: float, ma
 
 
 def _one_line(message: bytes) -> str:
-    return " ".join(message.decode(errors="backslashreplace").split())[:_MESSAGE_CHARS]
+    """An error message of git, which may quote names of the repository, without control characters."""
+    text = " ".join(message.decode(errors="backslashreplace").split())[:_MESSAGE_CHARS]
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def as_leadline_error(error: GitFailed, what: str) -> UsageError | EngineError:
@@ -280,12 +294,10 @@ def as_leadline_error(error: GitFailed, what: str) -> UsageError | EngineError:
 
 
 def write_view(folder: Path, object_format: ObjectFormat) -> None:
-    """Make `folder` a bare repository (mode 0700) with our own configuration; an existing one is kept."""
+    """Make `folder` a bare repository (mode 0700) with our own configuration; objects in it are kept."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("objects/pack", "objects/info", "refs/heads"):
         (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     version, extension = (1, "[extensions]\n\tobjectFormat = sha256\n") if object_format == "sha256" else (0, "")
-    config = folder / "config"
-    if not config.exists():
-        (folder / "HEAD").write_text("ref: refs/heads/none\n")
-        config.write_text(f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}")
+    (folder / "HEAD").write_text("ref: refs/heads/none\n")
+    (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}")

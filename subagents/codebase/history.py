@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from subagents.codebase.frozen import FrozenSnapshot
 from subagents.codebase.gitrun import GitFailed, GitTimeout, OutputTooLarge
-from subagents.codebase.paths import to_key
-from subagents.codebase.snapshot import FrozenSnapshot
+from subagents.codebase.paths import from_key, to_key
 
 _HISTORY_BYTES = 64 * 1024 * 1024
 _SUBJECT_CHARS = 300
@@ -99,8 +99,6 @@ def file_history(snapshot: FrozenSnapshot, path: str, limit: int = 20, *, timeou
 
 def folder_history(snapshot: FrozenSnapshot, path: str, limit: int = 20, *, timeout_s: float = 10.0) -> History:
     """Commits that changed anything below a folder (path key)."""
-    from subagents.codebase.paths import from_key
-
     return _log(snapshot, [*_QUICK, "--name-only"], [from_key(path.rstrip("/"))], limit, timeout_s)
 
 
@@ -113,7 +111,9 @@ def line_history(
     if entry is None or commit is None or not 1 <= start <= end or entry.mode not in ("file", "executable"):
         return ()
     try:
-        committed = snapshot.git.run(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:".encode() + entry.raw])
+        committed = snapshot.git.run(
+            ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:".encode() + entry.raw]
+        )
         if committed.decode().strip() != entry.blob:
             return ()
         told = snapshot.git.run(
@@ -129,7 +129,7 @@ def line_history(
 def cochange(
     snapshot: FrozenSnapshot, max_commits: int = 1_500, *, max_paths: int = 30, timeout_s: float = 10.0
 ) -> Cochange:
-    """Which files were changed by the same commits. Commits of more than `max_paths` files say nothing and are left out."""
+    """Which files were changed by the same commits. Commits of more than `max_paths` files tell nothing: left out."""
     return cochange_of(recent_commits(snapshot, max_commits, timeout_s=timeout_s), max_paths=max_paths)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from manifests.errors import UsageError
 from subagents.codebase.confined import read_small
-from subagents.codebase.gitrun import Git, GitFailed, ObjectFormat, git_executable
+from subagents.codebase.gitrun import Git, GitFailed, ObjectFormat, as_leadline_error, git_executable
 
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _REFERENCE = re.compile(rb"refs/[^\0-\x20\x7f~^:?*\[\\]+\Z")
@@ -123,7 +123,14 @@ def _at(folder: Path) -> GitPlace | None:
     dot_git = folder / ".git"
     mode = _mode(dot_git)
     if stat.S_ISDIR(mode):
-        return _place(folder, dot_git, dot_git, bare=False) if _looks_like_git_dir(dot_git) else None
+        if _looks_like_git_dir(dot_git):
+            return _place(folder, dot_git, dot_git, bare=False)
+        if any(_mode(dot_git / name) for name in ("HEAD", "objects", "refs", "config")):
+            raise UsageError(
+                f"{str(dot_git)!r} is damaged: HEAD, objects or refs are missing or no plain files and folders",
+                hint="mend it, or move it away to open a plain folder",
+            )
+        return None
     if stat.S_ISLNK(mode):
         raise UsageError(
             f"{str(dot_git)!r} is a symbolic link",
@@ -219,7 +226,20 @@ def head_commit(place: GitPlace) -> str | None:
     content = read_small(place.git_dir, b"HEAD", 4096)
     if content is None:
         raise UsageError(f"{str(place.git_dir)!r} has no readable HEAD", hint="`git fsck` tells whether it is damaged")
+    if content.strip() == b"ref: refs/heads/.invalid":
+        return _by_git(place)  # references are in a format of their own (reftable)
     return _resolve(place, content.strip(), 0)
+
+
+def _by_git(place: GitPlace) -> str | None:
+    """HEAD as git itself reads it: the only command that sees the repository's own folder."""
+    git = Git(view=place.git_dir, object_format=place.object_format)
+    try:
+        return git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], timeout_s=20).decode().strip()
+    except GitFailed as error:
+        if error.code == 1:
+            return None
+        raise as_leadline_error(error, f"cannot read HEAD of {str(place.root)!r}") from error
 
 
 def _resolve(place: GitPlace, value: bytes, depth: int) -> str | None:

@@ -9,11 +9,9 @@ cannot show anything else. One thread, files in path order: the same search stop
 from __future__ import annotations
 
 import asyncio
-import base64
 import functools
 import os
 import re
-import select
 import shutil
 import subprocess
 import sys
@@ -23,15 +21,14 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
-import orjson
-
 from manifests.errors import EngineError, UsageError
-from subagents.codebase.gitrun import base_environment, search_path, stop
+from subagents.codebase.frozen import FrozenSnapshot
+from subagents.codebase.gitrun import base_environment, limit_memory, search_path, stop
 from subagents.codebase.paths import in_scope
-from subagents.codebase.snapshot import FrozenSnapshot
+from subagents.codebase.rgevents import Hit, OutOfTime, parse_event, split_output
 from subagents.codebase.textfile import decode, is_binary
 from subagents.codebase.types import CannotRead, FileEntry, Skipped, TextFile, TextMatch, TextSearchResult
 
@@ -49,14 +46,10 @@ _OPTIONS = (
 )
 _ARGUMENT_BYTES = 1_000_000
 """Of file names in one command line; Linux allows 2 MiB in all by default."""
-_EVENT_BYTES = 256 * 1024
 _ERRORS_KEPT = 20
 _PATTERN_CHARS = 4_000
 _ODD = r"(?-u)\x00|[\xC0\xC1\xF5-\xFF]|[\xC2-\xF4](?:[\x00-\x7F]|$)|(?:^|[\x00-\x7F])[\x80-\xBF]"
 """Bytes that do not occur in UTF-8 text, or not so often as to matter: the file is UTF-16, Latin-1 or binary."""
-_LATE_FIELDS = re.compile(rb'"line_number":(\d+),"absolute_offset":\d+,"submatches":\[')
-_FIRST_MATCH = re.compile(rb'\{"match":(\{"(?:text|bytes)":"(?:[^"\\]|\\.)*"\})')
-_HEAD = re.compile(rb'\{"type":"match","data":\{"path":(\{"(?:text|bytes)":"(?:[^"\\]|\\.)*"\})')
 
 
 @functools.cache
@@ -181,15 +174,6 @@ def _wanted(snapshot: FrozenSnapshot, paths: Sequence[str] | None) -> list[FileE
     return [entry for entry in chosen if entry.mode in ("file", "executable")]
 
 
-class _Hit(NamedTuple):
-    """One matching line as ripgrep saw it. `raw` is None when the line was too long to take in."""
-
-    file: bytes
-    line: int
-    raw: bytes | None
-    match: str
-
-
 @dataclass(slots=True)
 class _Known:
     """What earlier searches found out about a snapshot's files."""
@@ -246,7 +230,7 @@ class _Search:
     searched: int = 0
     messages: list[str] = field(default_factory=list)
 
-    def run(self, wanted: list[FileEntry]) -> list[tuple[str, _Hit]]:
+    def run(self, wanted: list[FileEntry]) -> list[tuple[str, Hit]]:
         known = _known_of(self.snapshot)
         unknown = [entry for entry in wanted if entry.path not in known.looked_at]
         if unknown:
@@ -324,15 +308,22 @@ class _Search:
 
     # --- running ripgrep --------------------------------------------------------------------------------------
 
-    def _search(self, targets: _Targets) -> list[tuple[str, _Hit]]:
-        hits: list[tuple[str, _Hit]] = []
+    def _search(self, targets: _Targets) -> list[tuple[str, Hit]]:
+        hits: list[tuple[str, Hit]] = []
         for batch in targets.batches():
             if self.timed_out or self.stopped:
                 break
             last = b""
-            options: list[str | bytes] = ["--json", *_OPTIONS, f"--max-count={self.limit + 1}", *self.arguments, "--", *batch]
+            options: list[str | bytes] = [
+                "--json",
+                *_OPTIONS,
+                f"--max-count={self.limit + 1}",
+                *self.arguments,
+                "--",
+                *batch,
+            ]
             for event in self._pieces(options, b"\n", targets.root):
-                hit = _parse(event)
+                hit = parse_event(event)
                 if hit is None:
                     continue
                 last = hit.file
@@ -357,10 +348,11 @@ class _Search:
                 env=base_environment(self.snapshot.git.view),
                 start_new_session=True,
             )
+            limit_memory(process)
             try:
-                yield from _split(process, end, self.deadline)
+                yield from split_output(process, end, self.deadline)
                 code = process.wait(max(0.1, self.deadline - time.monotonic()))
-            except (_OutOfTime, subprocess.TimeoutExpired):
+            except (OutOfTime, subprocess.TimeoutExpired):
                 self.timed_out = True
                 return
             finally:
@@ -385,7 +377,7 @@ class _Search:
 
     # --- results ----------------------------------------------------------------------------------------------
 
-    def _verified(self, hits: list[tuple[str, _Hit]]) -> list[tuple[str, _Hit]]:
+    def _verified(self, hits: list[tuple[str, Hit]]) -> list[tuple[str, Hit]]:
         """Only what stands in the snapshot: files whose lines differ from it are searched again in a copy."""
         moved = {path for path, hit in hits if not self._stands(path, hit)}
         if not moved:
@@ -400,7 +392,7 @@ class _Search:
         self.searched = counted
         return [(path, hit) for path, hit in hits if path not in moved] + found
 
-    def _stands(self, path: str, hit: _Hit) -> bool:
+    def _stands(self, path: str, hit: Hit) -> bool:
         """Whether the line is in the snapshot as ripgrep saw it."""
         try:
             text = self.snapshot.text(path)
@@ -415,7 +407,7 @@ class _Search:
         seen = hit.raw.decode(errors="replace") if path in _known_of(self.snapshot).odd else _decoded(hit.raw, text)
         return seen.removeprefix("\ufeff") == line.removeprefix("\ufeff")
 
-    def render(self, hits: list[tuple[str, _Hit]], *, max_width: int, context: int) -> Iterator[TextMatch]:
+    def render(self, hits: list[tuple[str, Hit]], *, max_width: int, context: int) -> Iterator[TextMatch]:
         for path, hit in hits:
             lines = self.snapshot.text(path).lines
             at = hit.line - 1
@@ -441,90 +433,3 @@ def cut_around(line: str, at: int, length: int, width: int) -> str:
 
 def _decoded(raw: bytes, text: TextFile) -> str:
     return raw.decode(text.encoding if not text.encoding.startswith("utf-16") else "utf-8", errors="replace")
-
-
-class _OutOfTime(Exception):
-    """The deadline passed while ripgrep was working."""
-
-
-def _split(process: subprocess.Popen[bytes], end: bytes, deadline: float) -> Iterator[bytes]:
-    """Output split at `end`; of a piece longer than allowed only what `_parse_long` needs is kept."""
-    assert process.stdout is not None
-    fd = process.stdout.fileno()
-    ready = select.poll()
-    ready.register(fd, select.POLLIN)
-    pending = bytearray()
-    long: _LongEvent | None = None
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or not ready.poll(left * 1000):
-            raise _OutOfTime
-        chunk = os.read(fd, 1 << 17)
-        if not chunk:
-            return
-        pending += chunk
-        *whole, rest = bytes(pending).split(end) if end in chunk else (bytes(pending),)
-        for piece in whole:
-            if long is not None:
-                long.feed(piece)
-                yield long.short()
-                long = None
-            else:
-                yield piece
-        if long is None and len(rest) > _EVENT_BYTES:
-            long = _LongEvent()
-        if long is not None:
-            long.feed(rest)
-            rest = b""
-        pending = bytearray(rest)
-
-
-class _LongEvent:
-    """What counts of an event too long to keep: which file (at its start), and which line (somewhere after)."""
-
-    _WINDOW = 1024
-
-    def __init__(self) -> None:
-        self._head = b""
-        self._tail = b""
-        self._late = b""
-
-    def feed(self, piece: bytes) -> None:
-        if not self._head:
-            self._head = piece[: 4 * 4096 + 100]  # a path has at most 4096 bytes, each at most four in JSON
-        if len(self._late) < self._WINDOW:
-            window = (self._late or self._tail) + piece
-            found = _LATE_FIELDS.search(window)
-            self._late = window[found.start() : found.start() + self._WINDOW] if found else b""
-            self._tail = window[-self._WINDOW :]
-
-    def short(self) -> bytes:
-        return self._head + b"\0" + self._late
-
-
-def _parse(event: bytes) -> _Hit | None:
-    """The hit an event of `rg --json` tells, or None for events that tell of none."""
-    if not event.startswith(b'{"type":"match"'):
-        return None
-    if b"\0" in event:
-        return _parse_long(event)
-    data = orjson.loads(event)["data"]
-    submatches = data["submatches"]
-    match = _bytes_of(submatches[0]["match"]).decode(errors="replace") if submatches else ""
-    raw = _bytes_of(data["lines"]).removesuffix(b"\n").removesuffix(b"\r")
-    return _Hit(_bytes_of(data["path"]), data["line_number"], raw, match)
-
-
-def _bytes_of(value: dict[str, str]) -> bytes:
-    """ripgrep writes text as it is, and bytes that are no UTF-8 in base64."""
-    return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
-
-
-def _parse_long(event: bytes) -> _Hit | None:
-    head, _, late = event.partition(b"\0")
-    file, line = _HEAD.match(head), _LATE_FIELDS.match(late)
-    if file is None or line is None:
-        return None
-    first = _FIRST_MATCH.match(late, line.end())
-    match = _bytes_of(orjson.loads(first[1])).decode(errors="replace") if first else ""
-    return _Hit(_bytes_of(orjson.loads(file[1])), int(line[1]), None, match)

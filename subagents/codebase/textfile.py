@@ -6,6 +6,7 @@ Everything is decided from path and bytes alone, so that the same blob is treate
 from __future__ import annotations
 
 import codecs
+import hashlib
 import re
 from functools import lru_cache
 
@@ -249,6 +250,11 @@ def is_generated(data: bytes) -> bool:
 
 def is_lfs_pointer(data: bytes) -> bool:
     return len(data) <= _LFS_BYTES and data.startswith(_LFS)
+
+
+def lfs_pointer_to(data: bytes) -> bytes:
+    """The pointer that git-lfs commits in place of this content."""
+    return _LFS + b"oid sha256:%s\nsize %d\n" % (hashlib.sha256(data).hexdigest().encode(), len(data))
 
 
 @lru_cache(maxsize=65536)
