@@ -14,9 +14,11 @@ from subagents.engine import Workspace
 from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Graph, GraphBuilder, Key, Tick, key_of
 from subagents.static.chain import Chain, ChainFinder
 from subagents.static.flow import Tools
+from subagents.static.grep import Grep
+from subagents.static.layout import is_code
 from subagents.static.question import Question, parse_question
 from subagents.static.relevance import Relevance
-from subagents.static.roles import path_role
+from subagents.static.roles import is_changelog, is_prose, path_role
 from subagents.static.source import Sources
 from subagents.static.targets import Target, resolve
 
@@ -32,6 +34,7 @@ class Analysis:
         self.question: Question = parse_question(workspace.question)
         self.sources = Sources(workspace.snapshot)
         self.relevance = Relevance(self.question)
+        self.grep = Grep(workspace.snapshot, self.sources)
         self._lock = threading.RLock()
         self._tick: Tick = lambda: None
         self._seeds: list[tuple[Symbol, float]] | None = None
@@ -44,8 +47,28 @@ class Analysis:
     def tools(self) -> Tools:
         with self._lock:
             return Tools(
-                index=self.workspace.index, sources=self.sources, relevance=self.relevance, builder=self._grown()[1]
+                index=self.workspace.index,
+                sources=self.sources,
+                relevance=self.relevance,
+                builder=self._grown()[1],
+                grep=self.grep,
+                code_paths=self.code_paths,
             )
+
+    @cached_property
+    def code_paths(self) -> tuple[str, ...]:
+        """Files of code that are no tests, examples or vendored copies."""
+        index = self.workspace.index
+        return tuple(p for p in index.paths() if path_role(p) == "code" and is_code(index, p))
+
+    @cached_property
+    def prose_paths(self) -> tuple[str, ...]:
+        """Documentation, without change logs and without what came with tests or vendored code."""
+        return tuple(
+            p
+            for p in self.workspace.index.paths()
+            if is_prose(p) and not is_changelog(p) and path_role(p) not in ("vendored", "test")
+        )
 
     def targets(self) -> list[Target]:
         with self._lock:

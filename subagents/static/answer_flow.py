@@ -24,13 +24,11 @@ def write(question: Question, facts: Facts, writer: Writer) -> bool:
     _chain_sentences(facts, 0, root, calls, writer)
     _set_up_sentences(facts, 0, writer)
     writer.end_paragraph("Short answer")
-    for extra in (1,):
-        other = next(iter(facts.of_chain("root", extra)), None)
-        others = facts.of_chain("call", extra)
-        if other is not None and others:
-            _chain_sentences(facts, extra, other, others, writer)
-            _set_up_sentences(facts, extra, writer)
-            writer.end_paragraph("Beside it")
+    other = next(iter(facts.of_chain("root", 1)), None)
+    others = facts.of_chain("call", 1)
+    if other is not None and others:
+        _chain_sentences(facts, 1, other, others, writer)
+        writer.end_paragraph("Beside it")
     _missing(question, facts, writer)
     _table(facts, writer)
     writer.block(_diagram(facts))
@@ -64,9 +62,12 @@ def _chain_sentences(facts: Facts, chain: int, root: Fact, calls: Sequence[Fact]
         text = part(call)
         ids.append(call.id)
         below = children.get(call.number("order"), [])
-        if len(below) == 1 and call.number("order") not in said:
+        if below and call.number("order") not in said:
             said.add(call.number("order"))
-            text += f", which calls {run_on(below[0], ids)}"
+            if len(below) == 1:
+                return f"{text}, which calls {run_on(below[0], ids)}"
+            ids += [b.id for b in below]
+            text += f", which calls {', then '.join(part(b) for b in below)}"
         return text
 
     def sentence(order: int, name: str, at: str) -> None:
@@ -95,7 +96,7 @@ def _chain_sentences(facts: Facts, chain: int, root: Fact, calls: Sequence[Fact]
         sentence(order, names.symbol(call.text("to")), "")
         if order in handovers:
             _handover(handovers.pop(order), writer)
-    told = [c for c in calls if c.text("doc") and not children.get(c.number("order"))]
+    told = [c for c in calls if len(c.text("doc").split()) > 4 and not children.get(c.number("order"))]
     for call in sorted(told, key=lambda c: (-c.real("value"), c.number("order")))[:2]:
         doc = prose(shorten(call.text("doc"), 140)).rstrip(".")
         writer.say(f"{names.symbol(call.text('to'))} says of itself: “{doc}”.", [call.id])
@@ -211,6 +212,12 @@ def _diagram(facts: Facts) -> str:
             for fill in fills:
                 arrows.append(Arrow(source=fill.text("symbol"), target=table.text("name"), text="fills", dashed=True))
     return diagram(arrows, frozenset(rounded)) if arrows else ""
+
+
+def _raised(text: str) -> str:
+    """`raise TypeError("a long text")` as `raise TypeError(…)`."""
+    head, bracket, _ = text.partition("(")
+    return shorten(text, 60) if len(text) <= 60 or not bracket else f"{head}(…)"
 
 
 def _exits(facts: Facts, writer: Writer) -> None:

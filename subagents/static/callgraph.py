@@ -117,8 +117,9 @@ class GraphBuilder:
             graph.values[key] = value * (0.45 if key in graph.hubs and not matches.named else 1.0)
         return graph
 
-    def usable(self, symbol: Symbol) -> bool:
-        return path_role(symbol.path) in self._roles and symbol.name not in _NOISE
+    def usable(self, symbol: Symbol, certainty: float) -> bool:
+        """Whether to follow a call: into code only, and a helper's name only when it surely means this definition."""
+        return path_role(symbol.path) in self._roles and (symbol.name not in _NOISE or certainty >= 0.9)
 
     def usable_name(self, name: str) -> bool:
         """Whether a called name says anything: not a helper that every program calls."""
@@ -148,7 +149,7 @@ class GraphBuilder:
             end = min(symbol.end, symbol.start + 400)
             names: tuple[str, ...] = ()
             if symbol.kind in FUNCTION_KINDS:
-                names = tuple(dict.fromkeys(r.name for r in self._index.references_in(symbol.path, symbol.start, end)))
+                names = self._sources.identifiers(symbol.path, symbol.start + 1, end)
             graph.matches[key] = self._relevance.matches(symbol, names)
         return key
 
@@ -271,7 +272,7 @@ class GraphBuilder:
             return self._callees[key]
         best: dict[tuple[int, str], list[CallEdge]] = {}
         for call in self._index.callees(symbol, limit=80):
-            if self.usable(call.callee) and call.callee.kind in FUNCTION_KINDS | TYPE_KINDS:
+            if self.usable(call.callee, call.certainty) and call.callee.kind in FUNCTION_KINDS | TYPE_KINDS:
                 best.setdefault((call.line, call.callee.name), []).append(call)
         edges: dict[Key, Edge] = {}
         for calls in best.values():

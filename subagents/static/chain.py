@@ -73,8 +73,10 @@ class ChainFinder:
         for chain in candidates:
             if len(chosen) >= limit:
                 break
-            if chosen and chain.score < 0.6 * chosen[0].score:
+            if chosen and chain.score < 0.75 * chosen[0].score:
                 break
+            if chosen and chain.root.name in ("__init__", "constructor", "__new__"):
+                continue
             if all(len(chain.keys() & other.keys()) <= 0.3 * len(chain.keys()) for other in chosen):
                 chosen.append(chain)
         return chosen

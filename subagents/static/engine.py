@@ -32,11 +32,9 @@ _LOCATE = (
     ("locate.tests", "Which tests are about it?"),
     ("locate.history", "What changed there lately?"),
 )
-_PER_CHAIN = (
+_OF_CHAIN = (
     ("trace.calls", "Who calls whom from {name} downwards, and where is the straight line left?"),
     ("trace.setup", "Which tables does the chain from {name} read, and who fills them?"),
-)
-_BESIDE_CHAIN = (
     ("trace.tests", "Which tests show the chain from {name}?"),
     ("trace.docs", "Which documentation explains the chain from {name}?"),
     ("trace.history", "What changed lately along the chain from {name}?"),
@@ -143,9 +141,8 @@ def _trace(question: Question, findings: Sequence[Finding]) -> list[Wanted]:
     if question.kind in ("how", "what", "other"):
         for number, start in enumerate(starts):
             settings = {"root": _symbol(start), "chain": number}
-            wanted += [(role, text.format(name=_name(start)), settings) for role, text in _PER_CHAIN]
-            if number == 0:
-                wanted += [(role, text.format(name=_name(start)), settings) for role, text in _BESIDE_CHAIN]
+            roles_of_chain = _OF_CHAIN if number == 0 else _OF_CHAIN[:1]
+            wanted += [(role, text.format(name=_name(start)), settings) for role, text in roles_of_chain]
     if question.kind in ("where", "what", "other"):
         for number, definition in enumerate(definitions[: MAX_TARGETS if question.kind == "where" else 1]):
             settings = {"symbol": _symbol(definition), "number": number}

@@ -10,6 +10,7 @@ from subagents.codebase.types import CodeIndex, Reference, Symbol
 from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, GraphBuilder, key_of
 from subagents.static.chain import Chain, Step
 from subagents.static.drafts import Draft, Place, listing, place, symbol_data, where
+from subagents.static.grep import Grep
 from subagents.static.relevance import Relevance
 from subagents.static.roles import path_role
 from subagents.static.source import Exit, Sources, is_write
@@ -28,6 +29,8 @@ class Tools:
     sources: Sources
     relevance: Relevance
     builder: GraphBuilder
+    grep: Grep
+    code_paths: Sequence[str]
 
 
 def call_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:

@@ -27,7 +27,7 @@ from subagents.static.flow import call_drafts, chain_places, exit_drafts, handov
 from subagents.static.lately import history_drafts
 from subagents.static.places import definition_drafts, member_drafts, ranked_places, setting_drafts
 from subagents.static.proofs import test_drafts
-from subagents.static.prose import doc_drafts
+from subagents.static.prose import doc_drafts, mentions
 from subagents.static.relevance import Relevance
 from subagents.static.roles import path_role
 from subagents.static.tables import registration_drafts, table_drafts
@@ -215,14 +215,15 @@ def trace_tests(job: Job) -> Iterator[Draft]:
 
 
 def trace_docs(job: Job) -> Iterator[Draft]:
-    places = _task_places(job)
+    names = [s.qualified for s in _task_places(job)]
     yield from doc_drafts(
         job.question,
         job.workspace.index,
         job.workspace.finder,
         job.analysis.sources,
         _weighed(job),
-        [s.qualified for s in places],
+        names,
+        mentioning=mentions(names, job.analysis.grep, job.analysis.prose_paths),
     )
     job.deliverable = "no paragraph of the documentation mentions these places"
 

@@ -47,8 +47,8 @@ def ranked_places(
         role = path_role(symbol.path)
         if role == "vendored" or (role == "test" and not tests_wanted and key not in named):
             continue
-        names = [r.name for r in index.references_in(symbol.path, symbol.start, min(symbol.end, symbol.start + 200))]
-        matches[key] = relevance.matches(symbol, tuple(dict.fromkeys(names)))
+        names = sources.identifiers(symbol.path, symbol.start + 1, min(symbol.end, symbol.start + 200))
+        matches[key] = relevance.matches(symbol, names if symbol.kind in FUNCTION_KINDS else ())
     relevance.weigh(list(matches.values()))
     found = []
     for rank, (key, match) in enumerate(matches.items()):

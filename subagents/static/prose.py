@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from subagents.codebase.types import CodeIndex, Finder
 from subagents.static.drafts import Draft, where
+from subagents.static.grep import Grep
 from subagents.static.question import Question
 from subagents.static.relevance import Relevance
 from subagents.static.roles import is_changelog, is_prose, path_role
@@ -73,24 +74,39 @@ def doc_drafts(
     relevance: Relevance,
     names: Sequence[str] = (),
     limit: int = MAX_QUOTES,
+    mentioning: Sequence[str] = (),
 ) -> Iterator[Draft]:
-    """The best paragraphs. `names` are symbols found in code: a paragraph that mentions them explains them."""
-    simple = list(dict.fromkeys(name.rpartition(".")[2] for name in names))
-    telling = [name for name in simple if len(name) > 4 and ("_" in name.strip("_") or re.search(r"[a-z][A-Z]", name))]
+    """The best paragraphs. `names` are symbols found in code: a paragraph that mentions them explains them.
+
+    `mentioning` are further files to read, known to mention some of the names.
+    """
+    telling = telling_names(names)
     scored: list[tuple[float, str, int, Paragraph]] = []
-    for path in candidates(question, index, finder, telling):
+    pattern = re.compile(rf"\b({'|'.join(re.escape(name) for name in telling)})\b") if telling else None
+    ranked = candidates(question, index, finder, telling)
+    for path in dict.fromkeys((*mentioning[:MAX_FILES], *ranked)):
         text = sources.text(path)
         if text is None:
             continue
         weight = 0.5 if is_changelog(path) else 1.0
         topic = 0.15 * min(1.0, relevance.in_text(path.rpartition(".")[0]))
-        for paragraph in paragraphs(text.lines):
-            mentioned = sum(1 for name in telling if re.search(rf"\b{re.escape(name)}\b", paragraph.text))
+        blocks = list(paragraphs(text.lines))
+        told: dict[str, set[str]] = {}
+        first: dict[str, int] = {}
+        for paragraph in blocks:
+            first.setdefault(paragraph.heading, paragraph.start)
+            if pattern is not None:
+                told.setdefault(paragraph.heading, set()).update(pattern.findall(paragraph.text))
+        for paragraph in blocks:
+            mentioned = len(set(pattern.findall(paragraph.text))) if pattern is not None else 0
+            around = len(told.get(paragraph.heading, ()))
             score = (
                 relevance.in_text(paragraph.text)
                 + 0.35 * relevance.in_text(paragraph.heading)
-                + 0.3 * min(3, mentioned)
-                + topic
+                + 0.25 * min(3, mentioned)
+            )
+            score += topic + (
+                0.2 * min(6, around) if first[paragraph.heading] == paragraph.start and around > 2 else 0.0
             )
             score *= weight * min(1.0, 0.55 + len(paragraph.text) / 400)
             if paragraph.text.count("|") > 6:
@@ -126,6 +142,24 @@ def doc_drafts(
                 "score": round(-negative, 3),
             },
         )
+
+
+def telling_names(names: Sequence[str]) -> list[str]:
+    """Simple names that are no common words, so that a text holding one speaks of the code."""
+    simple = dict.fromkeys(name.rpartition(".")[2] for name in names)
+    return [name for name in simple if len(name) > 4 and ("_" in name.strip("_") or re.search(r"[a-z][A-Z]", name))]
+
+
+def mentions(names: Sequence[str], grep: Grep, paths: Sequence[str]) -> list[str]:
+    """Files of prose by how many of these names they mention, most first."""
+    telling = telling_names(names)
+    if not telling:
+        return []
+    pattern = rf"\b({'|'.join(re.escape(name) for name in telling)})\b"
+    found: dict[str, set[str]] = {}
+    for match in grep.lines(pattern, paths):
+        found.setdefault(match.path, set()).update(re.findall(pattern, match.text))
+    return sorted(found, key=lambda path: (-len(found[path]), path))
 
 
 def candidates(question: Question, index: CodeIndex, finder: Finder, names: Sequence[str]) -> list[str]:

@@ -30,6 +30,7 @@ _COMMENT = re.compile(r"^\s*(#(?!\s*(if|else|elif|endif|define|include))|//|/\*|
 _RETURN = re.compile(r"^\s*(return|goto|break|continue|yield)\b")
 _EARLY_RETURN = re.compile(r"(^|[{;:)]\s*|^\s*)(return|goto)\b[^\n]*")
 _RAISE = re.compile(r"(^|[{;:)]\s*|^\s*)(raise|throw|panic!?\s*\(|abort\s*\(|unreachable!|bail!)[^\n]*")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}")
 _STRING_START = re.compile(r'^\s*[rRuUbBfF]{0,2}("""|\'\'\')')
 
 
@@ -91,6 +92,13 @@ class Sources:
         """Lines of a definition's body that are no comment and no doc string, signature included."""
         return list(_code_lines(self.lines(symbol.path, symbol.start, min(symbol.end, symbol.start + limit))))
 
+    def identifiers(self, path: str, start: int, end: int) -> tuple[str, ...]:
+        """Distinct names in the code of these lines, comments and doc strings left out."""
+        found: dict[str, None] = {}
+        for _, row in _code_lines(self.lines(path, start, end)):
+            found.update(dict.fromkeys(_IDENTIFIER.findall(row)))
+        return tuple(found)
+
     def guards(self, symbol: Symbol, line: int) -> list[Guard]:
         """Guards around `line` inside `symbol`, innermost first."""
         text = self.text(symbol.path)
@@ -144,6 +152,10 @@ class Sources:
             if early and not raised and (not around or (number >= last - 1 and indent(row) <= base + 4 and not around)):
                 continue
             shown = (raised or early).group() if (raised or early) else row  # type: ignore[union-attr]
+            at = number
+            while shown.count("(") > shown.count(")") and at < min(symbol.end, number + 6, len(text.lines)):
+                shown += " " + text.lines[at].strip()
+                at += 1
             found.append(
                 Exit(
                     kind="raise" if raised else "return",
@@ -177,16 +189,21 @@ def shorten(text: str, width: int = 90) -> str:
 
 
 def is_write(row: str, name: str) -> bool:
-    """Whether this line puts something into `name`: assignment, item assignment, or a call that adds."""
+    """Whether this line puts something into a field or table `name`: assignment, item assignment, a call that adds."""
     quoted = re.escape(name)
     return bool(
-        re.search(rf"(?<![\w]){quoted}\b(\s*\[[^\]]*\]|\s*\([^()]*\))?\s*(:\s*[^=]{{1,60}})?(=(?![=>])|:=|\+=|<-)", row)
-        or re.search(
-            rf"(?<![\w]){quoted}\b(\[[^\]]*\])?\s*(\.|->|::)\s*(append|add|push|push_back|insert|extend|update|setdefault|put|"
-            rf"set|register|store|emplace|emplace_back|entry|enqueue|prepend)\w*\s*\(",
+        re.search(rf"(\.|->){quoted}\b(\s*\[[^\]]*\]|\s*\([^()]*\))?\s*(:\s*[^=]{{1,60}})?(=(?![=>])|:=|\+=|<-)", row)
+        or re.match(
+            rf"^\s*(var |let |const |static |pub |export )*(?:[\w:<>*]+ )?\*?{quoted}\b(\s*\[[^\]]*\])*\s*(:[^=]{{1,60}})?=(?![=>])",
             row,
         )
-        or re.search(rf"\b(append|push|insert|dictAdd|hashSet|register)\w*\s*\(\s*&?[\w.>-]*\b{quoted}\b", row)
+        or re.search(rf"(?<![\w.>]){quoted}\s*\[[^\]]*\]\s*=(?!=)", row)
+        or re.search(
+            rf"(?<![\w]){quoted}\b(\[[^\]]*\])?\s*(\.|->|::)\s*(append|add|push|push_back|insert|extend|update|setdefault|put|"
+            rf"register|store|emplace|emplace_back|entry|enqueue|prepend|appendleft|subscribe)\w*\s*\(",
+            row,
+        )
+        or re.search(rf"\b(append|push|insert|dictAdd|hashSet|register)\w*\s*\(\s*&?[\w.>-]*(\.|->){quoted}\b", row)
     )
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from subagents.codebase.types import Reference, Symbol
-from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, key_of
+from subagents.codebase.types import Symbol, TextMatch
+from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Key, key_of
 from subagents.static.chain import Chain
 from subagents.static.drafts import Draft, listing, place, where
 from subagents.static.flow import Tools
-from subagents.static.roles import path_role
 from subagents.static.source import is_write
 
 MAX_TABLES = 3
 MAX_FILLS = 2
 MAX_REFERENCES = 70
 
-_DYNAMIC = re.compile(r"([A-Za-z_]\w{2,})\s*\[[^\]\n]{1,60}\]\s*\)?\s*\(")
+_DYNAMIC = re.compile(r"(?:\.|->|::|\b(?=[A-Z_]{3}))([A-Za-z_]\w{2,})\s*\[[^\]\n]{1,60}\]\s*\)?\s*\(")
 _ATTRIBUTE = re.compile(r"(?:\.|->)([A-Za-z_]\w{3,})\b(?!\s*\()")
 _EMPTY = re.compile(
     r"[=:]\s*(\{\}|\[\]|None|null|nil|NULL|0|false|False|dict\(\)|set\(\)|list\(\)|defaultdict\([^)]*\)|new \w+\(\)|make\([^)]*\)),?;?\s*(#.*|//.*)?$"
@@ -48,14 +48,22 @@ def table_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
                 if name not in reads and not is_write(row, name):
                     reads[name] = _Read(name=name, order=order, symbol=step.symbol, line=line, called=False)
     inside = chain.keys()
-    found: list[tuple[float, int, _Read, list[tuple[Reference, Symbol]]]] = []
+    worths: dict[str, float] = {}
     for read in reads.values():
-        worth = tools.relevance.in_text(read.name) + (1.0 if read.called else 0.0)
-        if worth < 0.25:
-            continue
-        fills = _fills(read.name, inside, tools)
-        if fills or read.called:
-            found.append((-worth, read.order, read, fills))
+        about = tools.relevance.in_text(read.name)
+        pair = "_" in read.name.strip("_") or re.search(r"[a-z][A-Z]", read.name) is not None
+        worth = (
+            about + (1.0 if read.called else 0.0) + (0.15 if read.name.endswith("s") else 0.0) - (0.0 if pair else 0.4)
+        )
+        if worth >= 0.3:
+            worths[read.name] = worth
+    likely = sorted(worths, key=lambda name: (-worths[name], name))[:12]
+    writes = _writes(likely, tools)
+    found: list[tuple[float, int, _Read, list[tuple[TextMatch, Symbol]]]] = []
+    for name in likely:
+        fills = _fills(name, writes.get(name, ()), inside, tools)
+        if fills or reads[name].called:
+            found.append((-worths[name], reads[name].order, reads[name], fills))
     for _, _, read, fills in sorted(found, key=lambda item: (item[0], item[1], item[2].name))[:MAX_TABLES]:
         yield _read_draft(read, number)
         for reference, symbol in fills[:MAX_FILLS]:
@@ -95,31 +103,40 @@ def registration_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Dra
             return
 
 
-def _fills(name: str, inside: set[tuple[str, int, str]], tools: Tools) -> list[tuple[Reference, Symbol]]:
-    references = tools.index.references(name, limit=MAX_REFERENCES)
-    if len(references) >= MAX_REFERENCES:
-        return []
-    found: dict[tuple[str, int, str], tuple[float, Reference, Symbol]] = {}
-    for reference in references:
-        if path_role(reference.path) != "code":
+def _writes(names: Sequence[str], tools: Tools) -> dict[str, list[tuple[TextMatch, Symbol]]]:
+    """Lines of functions elsewhere that put something into one of these names; a name used all over says nothing."""
+    found: dict[str, list[tuple[TextMatch, Symbol]]] = {name: [] for name in names}
+    if not names:
+        return found
+    alternatives = "|".join(re.escape(name) for name in names)
+    seen: Counter[str] = Counter()
+    for match in tools.grep.lines(rf"\b({alternatives})\b", tools.code_paths):
+        row = match.text
+        for name in dict.fromkeys(re.findall(rf"\b({alternatives})\b", row)):
+            seen[name] += 1
+            if not is_write(row, name) or _EMPTY.search(row) or row.lstrip().startswith(("#", "//", "*")):
+                continue
+            symbol = tools.index.symbol_at(match.path, match.line)
+            if symbol is not None and symbol.kind in FUNCTION_KINDS:
+                found[name].append((match, symbol))
+    return {name: rows for name, rows in found.items() if seen[name] <= MAX_REFERENCES}
+
+
+def _fills(
+    name: str, writes: Sequence[tuple[TextMatch, Symbol]], inside: set[Key], tools: Tools
+) -> list[tuple[TextMatch, Symbol]]:
+    found: dict[Key, tuple[float, TextMatch, Symbol]] = {}
+    for match, symbol in writes:
+        if key_of(symbol) in inside:
             continue
-        row = tools.sources.line(reference.path, reference.line)
-        if not is_write(row, name) or _EMPTY.search(row) or row.lstrip().startswith(("#", "//", "*")):
-            continue
-        symbol = tools.index.symbol_at(reference.path, reference.line)
-        if symbol is None or symbol.kind not in FUNCTION_KINDS or key_of(symbol) in inside:
-            continue
-        item = (
-            0.5 if re.search(rf"{re.escape(name)}\b\s*\[|\.(append|add|setdefault|insert|push|register)", row) else 0.0
+        item = rf"{re.escape(name)}\b\s*\[|\.(append|add|setdefault|insert|push|register)"
+        worth = 0.5 if re.search(item, match.text) else 0.0
+        worth += tools.relevance.in_text(f"{symbol.qualified} {symbol.doc}") - (
+            0.3 if symbol.name.startswith("__") else 0.0
         )
-        worth = (
-            item
-            + tools.relevance.in_text(f"{symbol.qualified} {symbol.doc}")
-            - (0.3 if symbol.name.startswith("__") else 0.0)
-        )
-        found.setdefault(key_of(symbol), (-worth, reference, symbol))
+        found.setdefault(key_of(symbol), (-worth, match, symbol))
     ordered = sorted(found.values(), key=lambda item: (item[0], item[1].path, item[1].line))
-    return [(reference, symbol) for _, reference, symbol in ordered]
+    return [(match, symbol) for _, match, symbol in ordered]
 
 
 def _read_draft(read: _Read, number: int) -> Draft:
@@ -143,7 +160,7 @@ def _read_draft(read: _Read, number: int) -> Draft:
     )
 
 
-def _fill_draft(read: _Read, number: int, reference: Reference, symbol: Symbol, tools: Tools) -> Draft:
+def _fill_draft(read: _Read, number: int, reference: TextMatch, symbol: Symbol, tools: Tools) -> Draft:
     callers = []
     for edge in tools.builder.callers(symbol)[:8]:
         caller = outermost_function(tools.builder.graph.symbols[edge.caller], tools)

@@ -15,9 +15,7 @@ class Names:
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self._seen_paths: set[str] = set()
-        self._basenames: dict[str, set[str]] = {}
-        for path in paths:
-            self._basenames.setdefault(path.rpartition("/")[2], set()).add(path)
+        self._short = _shortest(paths)
         self._simple: dict[str, set[str]] = {}
         self._seen_symbols: set[str] = set()
 
@@ -27,12 +25,8 @@ class Names:
 
     def at(self, path: str, line: int, end: int = 0) -> str:
         """`src/flask/app.py:1566` at first, `app.py:1566` later."""
-        name = path.rpartition("/")[2]
-        shown = path
-        if path in self._seen_paths and len(self._basenames.get(name, {path})) <= 1:
-            shown = name
+        shown = self._short.get(path, path) if path in self._seen_paths else path
         self._seen_paths.add(path)
-        self._basenames.setdefault(name, set()).add(path)
         return plain(f"{shown}:{line}" + (f"-{end}" if end > line else ""))
 
     def full(self, path: str, line: int, end: int = 0) -> str:
@@ -44,6 +38,22 @@ class Names:
             return code(simple)
         self._seen_symbols.add(qualified)
         return code(qualified)
+
+
+def _shortest(paths: Iterable[str]) -> dict[str, str]:
+    """For each path its shortest tail that no other of the paths ends in."""
+    every = sorted(set(paths))
+    tails: dict[str, set[str]] = {}
+    for path in every:
+        parts = path.split("/")
+        for n in range(1, len(parts) + 1):
+            tails.setdefault("/".join(parts[-n:]), set()).add(path)
+    short = {}
+    for path in every:
+        parts = path.split("/")
+        candidates = ("/".join(parts[-n:]) for n in range(1, len(parts) + 1))
+        short[path] = next((tail for tail in candidates if len(tails[tail]) == 1), path)
+    return short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +76,7 @@ def diagram(arrows: Sequence[Arrow], rounded: frozenset[str] = frozenset(), limi
         opening, closing = ('(("', '"))') if name in rounded else ('["', '"]')
         return f"n{numbers[name]}{opening}{label(name)}{closing}"
 
-    for arrow in arrows[:limit]:
+    for arrow in list(dict.fromkeys(arrows))[:limit]:
         line = "-.->" if arrow.dashed else "-->"
         text = f'|"{label(arrow.text, 40)}"|' if arrow.text else ""
         rows.append(f"  {node(arrow.source)} {line}{text} {node(arrow.target)}")
