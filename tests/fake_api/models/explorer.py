@@ -84,7 +84,7 @@ class Explorer:
                 if lines:
                     read.append(Shown(path, lines))
                     memory.next_line[path] = max(memory.next_line.get(path, 1), max(lines) + 1)
-                else:
+                elif not use.is_error:
                     memory.exhausted.add(path)
             elif tools.has("record") and use.name == tools.name("record"):
                 memory.accepted += not use.is_error
