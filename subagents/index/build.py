@@ -17,13 +17,13 @@ import orjson
 from subagents.codebase.textfile import classify_path, language_of
 from subagents.codebase.types import CannotRead, FileEntry, Progress, Skipped, Snapshot
 from subagents.index.extras import BlobExtra, Published
-from subagents.index.resolve import ImportedFile, resolve_all, steers_resolution
-from subagents.index.resolve.base import FileTree
 from subagents.index.languages import role_of
 from subagents.index.pool import FILE_LIMIT_S, Pool, worker_count
 from subagents.index.records import BlobRecord, decode_imports, numbers, seal
+from subagents.index.resolve import ImportedFile, resolve_all, steers_resolution
+from subagents.index.resolve.base import FileTree
 from subagents.index.store import EDGE_BITS, POSTING_BITS, get_meta, set_meta
-from subagents.index.worker import FileTask, Reader, Setup
+from subagents.index.worker import FileTask, Setup
 
 _BATCH_BYTES = 400_000
 _BATCH_FILES = 48

@@ -40,18 +40,10 @@ _FAMILY: Final = {
     "scala": "jvm",
 }  # fmt: skip
 _UBIQUITOUS: Final = frozenset(
-    "get set add run close open read write send start stop init new next call apply update delete remove create list"
-    " map filter find push pop append insert join split format print log error warn info debug test main name type value"
-    " values items keys key copy clear reset load save parse build handle process execute put post len size length count"
-    " index contains has is_empty isEmpty equals hashCode toString to_string clone default from into unwrap then catch"
-    " emit on off bind each sort reverse match replace strip trim lower upper encode decode extend exit wait lock"
-    " unlock free destroy done setup teardown setUp tearDown __init__ String Error".split()
+    ["get", "set", "add", "run", "close", "open", "read", "write", "send", "start", "stop", "init", "new", "next", "call", "apply", "update", "delete", "remove", "create", "list", "map", "filter", "find", "push", "pop", "append", "insert", "join", "split", "format", "print", "log", "error", "warn", "info", "debug", "test", "main", "name", "type", "value", "values", "items", "keys", "key", "copy", "clear", "reset", "load", "save", "parse", "build", "handle", "process", "execute", "put", "post", "len", "size", "length", "count", "index", "contains", "has", "is_empty", "isEmpty", "equals", "hashCode", "toString", "to_string", "clone", "default", "from", "into", "unwrap", "then", "catch", "emit", "on", "off", "bind", "each", "sort", "reverse", "match", "replace", "strip", "trim", "lower", "upper", "encode", "decode", "extend", "exit", "wait", "lock", "unlock", "free", "destroy", "done", "setup", "teardown", "setUp", "tearDown", "__init__", "String", "Error"]
 )
 _WRAPPERS: Final = frozenset(
-    "Optional Union Type type Annotated ClassVar Final Arc Rc Box Ref RefCell Mutex RwLock Cell Option Result Pin Cow Vec"
-    " List list Promise Awaitable Coroutine Future Observable Readonly Partial Nullable None null undefined const mut dyn"
-    " impl ref unique_ptr shared_ptr weak_ptr std t typing self Self chan struct static public private protected final"
-    " async def func fn fun function export default readonly virtual override inline abstract".split()
+    ["Optional", "Union", "Type", "type", "Annotated", "ClassVar", "Final", "Arc", "Rc", "Box", "Ref", "RefCell", "Mutex", "RwLock", "Cell", "Option", "Result", "Pin", "Cow", "Vec", "List", "list", "Promise", "Awaitable", "Coroutine", "Future", "Observable", "Readonly", "Partial", "Nullable", "None", "null", "undefined", "const", "mut", "dyn", "impl", "ref", "unique_ptr", "shared_ptr", "weak_ptr", "std", "t", "typing", "self", "Self", "chan", "struct", "static", "public", "private", "protected", "final", "async", "def", "func", "fn", "fun", "function", "export", "default", "readonly", "virtual", "override", "inline", "abstract"]
 )
 _WORD: Final = re.compile(r"[A-Za-z_][\w.]*")
 _MOST_CANDIDATES: Final = 6
@@ -369,7 +361,7 @@ class CallResolver:
         )
 
     def through_receiver(
-        self, view: FileView, caller: Symbol, line: int, name: str, receiver: str
+        self, view: FileView, caller: Symbol, line: int, name: str, receiver: str, depth: int = 0
     ) -> tuple[Symbol | None, float]:
         """(definition, certainty); certainty below 0 says that the receiver is known to lie outside the snapshot."""
         if receiver in _SELF:
@@ -385,15 +377,45 @@ class CallResolver:
         for entity in self.dotted(view, caller, line, f"{receiver}.{name}"):
             if isinstance(entity, Symbol):
                 return entity, 1.0
-        owner = self.type_of(view, caller, line, receiver, 0)
+        owner = self.type_of(view, caller, line, receiver, depth)
         if owner is not None:
             found = self.member(owner, name)
             if found is not None:
                 return found, 0.95
             return None, 0.0 if self.bases(owner) == () and owner.kind in ("interface", "trait") else -1.0
-        if self.is_external(view, receiver):
+        if self.is_external(view, receiver) or self.is_foreign(view, caller, line, receiver):
             return None, -1.0
         return None, 0.0
+
+    def is_foreign(self, view: FileView, near: Symbol, line: int, expression: str) -> bool:
+        """Whether a variable or field is declared with a type that the snapshot does not define."""
+        before, _, last = expression.rpartition(".")
+        if not before:
+            scope: Symbol | None = near
+            while scope is not None:
+                for one in view.bindings:
+                    if one.variable == last and scope.start <= one.line <= scope.end:
+                        return one.how == BY_TYPE and self.names_foreign_type(view, scope, one.expression)
+                scope = view.parent(scope)
+            return False
+        owner = self.type_of(view, near, line, before, 1)
+        if owner is None:
+            return False
+        other = self.index.view(owner.path)
+        wanted = (last, f"self.{last}", f"this.{last}")
+        return other is not None and any(
+            one.variable in wanted
+            and owner.start <= one.line <= owner.end
+            and one.how == BY_TYPE
+            and self.names_foreign_type(other, owner, one.expression)
+            for one in other.bindings
+        )
+
+    def names_foreign_type(self, view: FileView, near: Symbol, text: str) -> bool:
+        words = [word for word in _WORD.findall(text) if word not in _WRAPPERS and word not in ("Any", "any", "object")]
+        return bool(words) and not any(
+            one.kind in CLASSES for word in words for one in self.same_family(view, word.rpartition(".")[2])
+        )
 
     def class_around(self, view: FileView, caller: Symbol) -> Symbol | None:
         one: Symbol | None = caller
@@ -421,10 +443,11 @@ class CallResolver:
         found = bodies or found
         if not found or len(found) > _MOST_CANDIDATES:
             return []
-        if len(found) == 1:
-            return [(self.as_called(found[0]), 0.3 if name in _UBIQUITOUS else 0.6)]
         if name in _UBIQUITOUS:
-            return []
+            found = [one for one in found if folder(one.path) == folder(view.path)]
+            return [(self.as_called(found[0]), 0.3)] if len(found) == 1 else []
+        if len(found) == 1:
+            return [(self.as_called(found[0]), 0.6)]
         near = [one for one in found if one.path == view.path] or found
         share = round((0.5 if len(near) < len(found) else 0.4) / len(near), 3)
         return [(self.as_called(one), share) for one in near]
@@ -600,7 +623,7 @@ class CallResolver:
         before, _, name = callee.rpartition(".")
         found: Symbol | None = None
         if before:
-            found, _ = self.through_receiver(view, near, line, name, before) if depth < _DEEPEST else (None, 0.0)
+            found, _ = self.through_receiver(view, near, line, name, before, depth + 1)
         else:
             for entity in self.free_name(view, near, line, name):
                 if isinstance(entity, Symbol):

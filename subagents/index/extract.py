@@ -352,7 +352,7 @@ class _Extraction:
         ends_block = False
         for above in range(row - 1, max(-1, row - 60), -1):
             line = lines[above].strip()
-            if ends_block or line.startswith(marks) and not line.startswith((b"#!", b"#[")):
+            if ends_block or (line.startswith(marks) and not line.startswith((b"#!", b"#["))):
                 comment.append(line)
                 if line.startswith(b"/*"):
                     ends_block = False

@@ -54,8 +54,7 @@ _PLAIN: Final = frozenset({
 
 _DATA_LANGUAGES: Final = frozenset({"gettext", "notebook"})
 _DATA_EXTENSIONS: Final = frozenset(
-    "pot mo csv tsv svg geojson map lock log snap patch diff pem crt key cer dat data out bib wkt prj cpg hex ppm xpm"
-    " eps strings resx xlf xliff ttx afm pdb gml kml gpx golden pbtxt srt vtt".split()
+    ["pot", "mo", "csv", "tsv", "svg", "geojson", "map", "lock", "log", "snap", "patch", "diff", "pem", "crt", "key", "cer", "dat", "data", "out", "bib", "wkt", "prj", "cpg", "hex", "ppm", "xpm", "eps", "strings", "resx", "xlf", "xliff", "ttx", "afm", "pdb", "gml", "kml", "gpx", "golden", "pbtxt", "srt", "vtt"]
 )
 _CPP_HEADER: Final = re.compile(
     rb"^\s*(?:class\s+\w+[^;{]*[;{]|namespace\b|template\s*<|using\s+\w+|(?:public|private|protected)\s*:|extern\s+\"C\+\+\")",

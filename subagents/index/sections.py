@@ -76,7 +76,7 @@ def _underlined(lines: Sequence[str]) -> list[tuple[int, int, str]]:
     for place in range(1, len(lines)):
         rule = _RULE.match(lines[place])
         title = lines[place - 1].rstrip()
-        if rule is None or not title or title[0].isspace() and not (place > 1 and _RULE.match(lines[place - 2])):
+        if rule is None or not title or (title[0].isspace() and not (place > 1 and _RULE.match(lines[place - 2]))):
             continue
         if _RULE.match(title) or len(lines[place].rstrip()) < len(title.strip()):
             continue

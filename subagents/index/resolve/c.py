@@ -1,14 +1,49 @@
-"""Not yet resolved."""
+"""C and C++ includes: next to the file, then under folders that headers are usually included from, then by suffix."""
 
 from __future__ import annotations
 
-from subagents.index.resolve.base import FileTree, Names, Resolver, Targets
+from subagents.index.resolve.base import FileTree, Names, Resolver, Targets, common_prefix, folder_of, join
 
 
 def make(tree: FileTree) -> Resolver:
-    return _Nothing()
+    return IncludeResolver(tree)
 
 
-class _Nothing:
+class IncludeResolver:
+    """The include path is part of the build and not known here. A suffix match names the file in all but odd trees; of
+    several, the one under an `include` folder or nearest to the source is taken."""
+
+    def __init__(self, tree: FileTree) -> None:
+        self.tree = tree
+        self.known: dict[tuple[str, str], str | None] = {}
+
     def resolve(self, source: str, module: str, names: Names, used: bytes) -> Targets:
-        return []
+        folder = folder_of(source)
+        key = (folder, module)
+        if key not in self.known:
+            self.known[key] = self.look_up(folder, module)
+        target = self.known[key]
+        return [(target, ["*"])] if target else []
+
+    def look_up(self, folder: str, module: str) -> str | None:
+        quoted, path = module.startswith('"'), module[1:-1].strip()
+        if quoted:
+            beside = join(folder, path)
+            if beside is not None and beside in self.tree:
+                return beside
+        name = path.rpartition("/")[2]
+        suffix = "/" + path.lstrip("./")
+        candidates = [one for one in self.tree.by_name.get(name, ()) if ("/" + one).endswith(suffix)]
+        if not candidates:
+            return None
+        if not quoted and "/" not in path and len(candidates) > 3:
+            return None  # <string.h> is the system's, whatever else is called so
+        return min(
+            candidates,
+            key=lambda one: (
+                not (f"/{one[: -len(path)]}").endswith("/include/"),
+                -common_prefix(folder, folder_of(one)),
+                one.count("/"),
+                one,
+            ),
+        )
