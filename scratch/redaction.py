@@ -13,13 +13,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
+from types import MappingProxyType
 
 from scratch.secret_patterns import CARD, PATTERNS, Pattern, is_live_value
 
 _MARK = "[redacted:"
 _PASSES = 4
+_SHORTEST = 8
+"""Characters; no pattern matches less."""
+_LONG = 4_096
+_NOTHING: Mapping[str, int] = MappingProxyType({})
 _SENSITIVE_KEY = re.compile(
     r"(?i)pass(?:word|wd|phrase|code)|pwd$|secret|token$|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization"
 )
@@ -125,10 +130,18 @@ def _tried(pattern: Pattern, match: re.Match[str] | None) -> _Hit | None:
     return _Hit(start, end, pattern.kind)
 
 
-def _once(text: str, counts: Counter[str]) -> str:
+def _is_clean(text: str) -> bool:
+    """Whether nothing in it is worth a closer look. Quick for the short texts that most of JSON is."""
+    if len(text) < _SHORTEST:
+        return True
+    return _scan().regex.search(text) is None and CARD.regex.search(text) is None
+
+
+def _once(text: str) -> tuple[str, Counter[str]]:
+    counts: Counter[str] = Counter()
     hits = sorted(_hits(text), key=lambda hit: (hit.start, -hit.end))
     if not hits:
-        return text
+        return text, counts
     parts: list[str] = []
     done = 0
     for hit in hits:
@@ -138,18 +151,20 @@ def _once(text: str, counts: Counter[str]) -> str:
         parts += [text[done : hit.start], _MARK, hit.kind, "]", newlines]
         counts[hit.kind] += 1
         done = hit.end
-    return "".join([*parts, text[done:]])
+    return "".join([*parts, text[done:]]), counts
 
 
-def redact_text(text: str) -> tuple[str, Counter[str]]:
+def redact_text(text: str) -> tuple[str, Mapping[str, int]]:
     """The text without its secrets, and how many of which kind were removed."""
-    counts: Counter[str] = Counter()
+    if len(text) < _LONG and _is_clean(text):
+        return text, _NOTHING
+    total: Counter[str] = Counter()
     for _ in range(_PASSES):  # what stood next to a secret may only show once that is gone
-        redacted = _once(text, counts)
-        if redacted is text or redacted == text:
+        text, counts = _once(text)
+        if not counts:
             break
-        text = redacted
-    return text, counts
+        total += counts
+    return text, total
 
 
 class Redactor:
@@ -183,7 +198,7 @@ class Redactor:
         self._add(counts)
         return redacted
 
-    def _add(self, counts: Counter[str]) -> None:
+    def _add(self, counts: Mapping[str, int]) -> None:
         if counts:
             with self._mutex:
                 self._counts.update(counts)
@@ -193,16 +208,31 @@ def _json(value: object, key: str, counts: Counter[str]) -> object:
     if isinstance(value, str):
         return _string(value, key, counts)
     if isinstance(value, Mapping):
-        return {_string(str(name), "", counts): _json(inner, str(name), counts) for name, inner in value.items()}
+        return {_key(str(name), counts): _json(inner, str(name), counts) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_json(inner, key, counts) for inner in value]
     return value
 
 
+def _key(name: str, counts: Counter[str]) -> str:
+    return name if len(name) <= 40 and _is_clean_key(name) else _string(name, "", counts)
+
+
+@lru_cache(maxsize=1_000)
+def _is_clean_key(name: str) -> bool:
+    return _is_clean(name)
+
+
+@lru_cache(maxsize=1_000)
+def _is_telling(key: str) -> bool:
+    return _SENSITIVE_KEY.search(key) is not None
+
+
 def _string(text: str, key: str, counts: Counter[str]) -> str:
     redacted, found = redact_text(text)
-    counts.update(found)
-    if key and _SENSITIVE_KEY.search(key) and _MARK not in redacted and is_live_value(redacted):
+    if found:
+        counts.update(found)
+    if key and len(key) <= 100 and _is_telling(key) and _MARK not in redacted and is_live_value(redacted):
         counts["assigned_secret"] += 1
         return f"{_MARK}assigned_secret]"
     return redacted
