@@ -89,12 +89,12 @@ def choose_mode(
 ) -> ClearingMode:
     """The cheapest way of clearing that the conversation allows.
 
-    `may_edit_behind`: no live thinking is bound to what an edit would change. Then, where the API edits by itself,
-    `server` takes the place of `behind`.
+    `may_edit_behind`: no live thinking is bound to what an edit would change. Where some is, and the API edits by
+    itself, `server` takes the place of `behind`; once taken it stays, since its placeholders are not our digests.
     """
     cost = policy_costs(figures, prices)
     options: dict[ClearingMode, float] = {"none": cost.none, "batch": cost.batch}
-    if server_side:
+    if server_side and (current == "server" or not may_edit_behind):
         options["server"] = cost.behind
     elif may_edit_behind:
         options["behind"] = cost.behind

@@ -18,7 +18,7 @@ from subagents.claude.prices import Prices
 from subagents.claude.state_block import StateBlock
 from subagents.claude.tokens import text_tokens
 
-Pressure = Literal["clear", "compact", "compact_hard"]
+Pressure = Literal["clear", "compact", "compact_hard", "clear_newest"]
 """How hard to shrink when a request does not fit, in this order."""
 
 
@@ -76,7 +76,7 @@ class ContextKeeper:
     def shrink(self, history: History, state: StateBlock, pressure: Pressure) -> tuple[Edits, str]:
         """Edits that make the next request smaller, and the whole state block that has to go with them."""
         newest = history.next_number - 1
-        keep = {"clear": 1, "compact": 2, "compact_hard": 1}[pressure]
+        keep = {"clear": 1, "compact": 2, "compact_hard": 1, "clear_newest": 0}[pressure]
         edits = cut_before(history, cleared=max(history.edits.cleared, newest - keep + 1))
         if pressure != "clear":
             edits = self._compacted(replace(history, edits=edits), keep_steps=keep)

@@ -67,6 +67,8 @@ class ToolResult:
     """Never cleared: the tool is excluded from clearing."""
     log: str = ""
     """One line for the list of calls that survives compaction."""
+    shown: tuple[tuple[str, int, int], ...] = ()
+    """(path, first, last) of the lines of code in `text`, so that a later process knows what may be cited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +146,8 @@ def result_to_json(result: ToolResult) -> Param:
         body["error"] = True
     if result.keep:
         body["keep"] = True
+    if result.shown:
+        body["shown"] = [list(lines) for lines in result.shown]
     return body
 
 
@@ -157,6 +161,7 @@ def result_from_json(body: Mapping[str, Any]) -> ToolResult:
         evidence=str(body.get("evidence", "")),
         keep=bool(body.get("keep", False)),
         log=str(body.get("log", "")),
+        shown=tuple((str(path), int(first), int(last)) for path, first, last in body.get("shown", ())),
     )
 
 

@@ -1,0 +1,320 @@
+"""The `claude` engine: one subagent for each task, all of them on one client, one brake and one warmed prefix."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from manifests.errors import UsageError
+from manifests.tasks import Task
+from subagents.claude import loop, server_side
+from subagents.claude.agent import Agent
+from subagents.claude.assemble import FixedPart
+from subagents.claude.brake import Brake, BrakePolicy
+from subagents.claude.brief import repository_brief
+from subagents.claude.budget import TaskLimits, check_fixed_part, input_budget
+from subagents.claude.client import Endpoint, make_endpoint, model_of
+from subagents.claude.config import ClaudeSettings, ModelFacts
+from subagents.claude.context import ContextKeeper, ContextPolicy
+from subagents.claude.history import Edits, History
+from subagents.claude.ledger import Entry
+from subagents.claude.state_block import finding_line, key_first
+from subagents.claude.stops import Trouble, as_error
+from subagents.claude.store import EngineStore
+from subagents.claude.tokens import TokenMeter, raw_tokens, text_tokens
+from subagents.claude.transcript import Transcript
+from subagents.claude.warm import Warmth
+from subagents.engine import Outcome, TaskContext, Workspace
+from subagents.prompts import as_data, render, template
+from subagents.tools.desk import Desk
+from subagents.tools.roles import tools_for
+from subagents.tools.sources import change_log, text_search
+from subagents.tools.toolbox import Toolbox
+
+HINTS = 8
+RECOVERED = 40
+SUMMARY_CHARS = 24_000
+
+
+@dataclass(slots=True)
+class ClaudeEngine:
+    """Investigates. One for a session; `close` may be called twice.
+
+    Nothing durable is kept here: transcripts, evidence and findings go through `store` and the recorder.
+    """
+
+    settings: ClaudeSettings
+    store: EngineStore
+    endpoint: Endpoint | None = None
+    brake: Brake | None = None
+    on_entry: Callable[[Entry], None] = lambda _: None
+    session_limit: Callable[[], str] = lambda: ""
+    meters: dict[str, TokenMeter] = field(default_factory=dict)
+    warmth: Warmth = field(default_factory=Warmth)
+    diagnosed: dict[str, list[str]] = field(default_factory=dict)
+    """What was noticed about the cache, by task."""
+    _briefs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return "claude"
+
+    async def close(self) -> None:
+        if self.endpoint is not None:
+            await self.endpoint.close()
+            self.endpoint = None
+
+    # --- one task ---
+
+    async def investigate(self, context: TaskContext) -> Outcome:
+        """Carry out one task, from wherever its transcript stands. Findings are recorded on the way."""
+        agent = await self.agent(context)
+        try:
+            return await loop.run(agent)
+        finally:
+            if agent.diagnosed:
+                self.diagnosed[context.task.id] = agent.diagnosed
+
+    async def agent(self, context: TaskContext) -> Agent:
+        """The parts of one subagent, its transcript loaded or begun.
+
+        Raises UsageError for a window that is unknown or too small, EngineError when the endpoint refuses the key.
+        """
+        task = context.task
+        model = str(task.settings.get("model") or model_of(self.settings, role=task.role))
+        facts = await self.facts(model, context.heartbeat)
+        fixed = self.fixed_part(context, facts)
+        policy = self.policy(task, facts)
+        meter = self.meters.setdefault(model, TokenMeter())
+        transcript = Transcript(
+            log=self.store.log(task.id),
+            evidence=self.store.evidence,
+            history=History(opening="", binds=self.settings.binds_thinking is not False),
+        ).load(self.store.records(task.id))
+        toolbox = self._toolbox(context, policy.budget_tokens)
+        agent = Agent(
+            task=task,
+            phase=context.phase,
+            fixed=fixed,
+            sender=self._endpoint(),
+            brake=self._brake(),
+            warmth=self.warmth,
+            meter=meter,
+            keeper=ContextKeeper(policy, keep_text=self._keep_text(context)),
+            toolbox=toolbox,
+            transcript=transcript,
+            limits=limits_of(task, self.settings.limits),
+            heartbeat=context.heartbeat,
+            goal=self.store.redact(task.question),
+            constraints=_constraints(task),
+            on_entry=self.on_entry,
+            session_limit=self.session_limit,
+            server_edits=self._server_edits(facts, policy) if policy.server_side else None,
+            ask_diagnostics=self.settings.diagnostics,
+        )
+        self._begin_or_resume(agent, context)
+        fixed_raw = raw_tokens(list(fixed.tools)) + raw_tokens([fixed.role_prompt, fixed.brief])
+        check_fixed_part(meter.calibrated(fixed_raw + text_tokens(agent.history.opening)), policy.budget_tokens)
+        return agent
+
+    def _begin_or_resume(self, agent: Agent, context: TaskContext) -> None:
+        transcript, fixed_hash = agent.transcript, hash_of(agent.fixed)
+        if transcript.is_new or transcript.ended:
+            opening = self.opening(agent, context)
+            transcript.begin(opening, model=agent.fixed.model, fixed_hash=fixed_hash, edits=Edits())
+            agent.restore_costs()
+            return
+        agent.restore()
+        if transcript.fixed_hash != fixed_hash or transcript.model != agent.fixed.model:
+            # signed thinking was made after another prefix or by another model, and may not come back after this one
+            edits = transcript.history.edits.advanced(thinking=transcript.history.next_number)
+            state = agent.keeper.opening_state(agent.state())
+            transcript.edit(edits, state)
+
+    def opening(self, agent: Agent, context: TaskContext) -> str:
+        """Text of the first user turn. Repository text and other subagents' findings are framed as data."""
+        task = context.task
+        summary = context.summary.markdown[:SUMMARY_CHARS] if context.summary else ""
+        recovered = [finding_line(f) for f in key_first(context.recorder.findings())][:RECOVERED]
+        whole = context.workspace.question
+        text = render(
+            "task",
+            question=" ".join(task.question.split()) if "\n" not in task.question else task.question,
+            whole=f"It is part of this question: {whole}" if whole and whole != task.question else "",
+            scope=f"Scope: {', '.join(task.scope)}" if task.scope else "",
+            deliverable=f"Deliverable: {task.deliverable}" if task.deliverable else "",
+            limits=f"You have {agent.limits.max_turns} turns.",
+            hints=as_data("ranked_hits", self._hints(context)),
+            summary=as_data("phase_summary", summary),
+            recovered=as_data("recovered_findings", "\n".join(recovered)),
+            state=agent.keeper.opening_state(agent.state()),
+        )
+        return self.store.redact(text)
+
+    def _hints(self, context: TaskContext) -> str:
+        lines = []
+        for hit in context.workspace.finder.find(context.task.question, limit=HINTS):
+            names = ", ".join(f"{s.symbol.qualified}:{s.symbol.start}" for s in hit.symbols[:3])
+            lines.append(f"{hit.path}{f' ({names})' if names else ''}")
+        return "\n".join(lines)
+
+    # --- the fixed part ---
+
+    def fixed_part(self, context: TaskContext, facts: ModelFacts) -> FixedPart:
+        """Tools, role prompt, brief and settings: the same for all tasks of a role in one session."""
+        settings = self.settings
+        role = "verify" if context.task.role == "verify" else "investigate"
+        strict = facts.structured_outputs if settings.strict_tools is None else settings.strict_tools
+        tools = tools_for(role, has_history=change_log(context.workspace.snapshot) is not None)
+        params = sorted((tool.param(strict=strict) for tool in tools), key=lambda param: str(param["name"]))
+        return FixedPart(
+            model=facts.model,
+            max_tokens=facts.reply_tokens,
+            tools=params,
+            role_prompt=template(role),
+            brief=self.store.redact(self._brief(context.workspace)),
+            extra=request_extras(settings, facts),
+            cache=settings.cache,
+            ttl=settings.cache_ttl,
+        )
+
+    def _brief(self, workspace: Workspace) -> str:
+        snapshot = workspace.snapshot.id
+        if snapshot.tree not in self._briefs:
+            name = f"{snapshot.commit or 'without a commit'}{' with changes' if snapshot.dirty else ''}"
+            brief = as_data("repository_brief", repository_brief(workspace))
+            self._briefs[snapshot.tree] = render("brief", snapshot=name, brief=brief)
+        return self._briefs[snapshot.tree]
+
+    def policy(self, task: Task, facts: ModelFacts) -> ContextPolicy:
+        settings = self.settings
+        thinking = settings.thinking_budget_tokens if settings.thinking == "enabled" else 0
+        limits = limits_of(task, settings.limits)
+        return ContextPolicy(
+            prices=settings.prices_of(facts.model),
+            budget_tokens=input_budget(facts.window_tokens, facts.reply_tokens, thinking, settings.margin),
+            clearing=settings.clearing,
+            server_side=server_side.wanted(settings, facts),
+            steps_ahead=min(30.0, limits.max_turns / 2),
+        )
+
+    def _server_edits(
+        self, facts: ModelFacts, policy: ContextPolicy
+    ) -> Callable[[int], tuple[dict[str, Any], tuple[str, ...]]]:
+        def edits(keep_uses: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+            asked = server_side.edits_for(
+                facts,
+                budget_tokens=policy.budget_tokens,
+                keep_uses=keep_uses,
+                excluded_tools=("record_finding", "note"),
+            )
+            return {"context_management": asked.context_management}, asked.betas
+
+        return edits
+
+    def _toolbox(self, context: TaskContext, budget_tokens: int) -> Toolbox:
+        workspace, task = context.workspace, context.task
+        desk = Desk(
+            workspace=workspace,
+            recorder=context.recorder,
+            scope=task.scope,
+            search=text_search(workspace.snapshot),
+            changes=change_log(workspace.snapshot),
+            fetch_evidence=self.store.evidence,
+            redact=self.store.redact,
+        )
+        role = "verify" if task.role == "verify" else "investigate"
+        tools = tools_for(role, has_history=desk.changes is not None)
+        return Toolbox(desk, tools, max_turn_chars=max(4_000, budget_tokens))
+
+    def _keep_text(self, context: TaskContext) -> Callable[[str], str]:
+        def keep(text: str) -> str:
+            data = self.store.redact(text).encode("utf-8", "surrogatepass")
+            return context.recorder.evidence(data, tool="compaction", arguments={"task": context.task.id})
+
+        return keep
+
+    # --- shared ---
+
+    async def facts(self, model: str, heartbeat: Callable[[], None] = lambda: None) -> ModelFacts:
+        """What is known of a model. A brake that is closed holds this back too."""
+        while True:
+            try:
+                async with self._brake().passing(heartbeat):
+                    facts = await self._endpoint().facts(model)
+                self._brake().succeeded()
+                return facts
+            except Trouble as trouble:
+                if trouble.kind != "throttled":
+                    raise as_error(trouble) from trouble
+                self._brake().refused(trouble)
+
+    def _endpoint(self) -> Endpoint:
+        if self.endpoint is None:
+            self.endpoint = make_endpoint(self.settings)
+        return self.endpoint
+
+    def _brake(self) -> Brake:
+        if self.brake is None:
+            self.brake = Brake(
+                BrakePolicy(parallel=self.settings.parallel_requests, outage_limit_s=self.settings.outage_limit_s)
+            )
+        return self.brake
+
+
+def request_extras(settings: ClaudeSettings, facts: ModelFacts) -> dict[str, Any]:
+    """Thinking and effort, checked against what the model says it accepts. Raises UsageError."""
+    extra: dict[str, Any] = {}
+    if settings.thinking != "default":
+        if facts.thinking_types and settings.thinking not in facts.thinking_types:
+            raise UsageError(
+                f"{facts.model!r} does not accept thinking = {settings.thinking!r}",
+                hint=f"it accepts {', '.join(sorted(facts.thinking_types))}",
+            )
+        extra["thinking"] = {"type": settings.thinking}
+        if settings.thinking == "enabled":
+            if settings.thinking_budget_tokens >= facts.reply_tokens:
+                raise UsageError(
+                    f"thinking_budget_tokens {settings.thinking_budget_tokens:,} is not below "
+                    f"reply_tokens {facts.reply_tokens:,}",
+                    hint="raise reply_tokens or lower the budget",
+                )
+            extra["thinking"]["budget_tokens"] = settings.thinking_budget_tokens
+    if settings.effort:
+        if facts.effort_levels and settings.effort not in facts.effort_levels:
+            raise UsageError(
+                f"{facts.model!r} does not accept effort = {settings.effort!r}",
+                hint=f"it accepts {', '.join(sorted(facts.effort_levels))}",
+            )
+        extra["output_config"] = {"effort": settings.effort}
+    return extra
+
+
+def limits_of(task: Task, limits: TaskLimits) -> TaskLimits:
+    """A task's own limits, where its settings name them, over those of the configuration."""
+    given: Mapping[str, object] = task.settings
+    own = {
+        name: value
+        for name in ("max_turns", "max_minutes", "max_tokens", "max_cost")
+        if isinstance(value := given.get(name), int | float) and not isinstance(value, bool) and value > 0
+    }
+    return replace(limits, **own)  # type: ignore[arg-type]
+
+
+def _constraints(task: Task) -> tuple[str, ...]:
+    lines: Sequence[object] = ()
+    given = task.settings.get("constraints")
+    if isinstance(given, list | tuple):
+        lines = given
+    scope = (f"Stay inside {', '.join(task.scope)}",) if task.scope else ()
+    return (*scope, *(str(line) for line in lines))
+
+
+def hash_of(fixed: FixedPart) -> str:
+    """Hash of everything that signed thinking is bound to before the first message."""
+    data = orjson.dumps([fixed.model, list(fixed.tools), fixed.role_prompt, fixed.brief])
+    return hashlib.sha256(data).hexdigest()[:16]
