@@ -1,0 +1,222 @@
+"""Ranked search: the sum of weighted signs, in two rounds, with the reasons in plain words."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from subagents.codebase.types import CannotRead, CodeIndex, FileHit, Snapshot, SymbolHit
+from subagents.ranking.corpus import Corpus, IndexStore, MemoryStore, Store
+from subagents.ranking.history import Commits, read_commits
+from subagents.ranking.query import Query, parse
+from subagents.ranking.reasons import reasons_for
+from subagents.ranking.record import Record
+from subagents.ranking.signs import Signs, Table
+from subagents.ranking.weights import PRIORS, SYMBOL_WEIGHTS, WEIGHTS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from subagents.index.code_index import StoredIndex
+
+POOL = 100
+"""Files looked at line by line."""
+SYMBOLS_A_FILE = 5
+_QUERIES_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One question over one corpus: the signs, and all files by score."""
+
+    query: Query
+    table: Table
+    scores: NDArray[np.float64]
+    order: tuple[int, ...]
+    """Files that show anything of what is asked, best first."""
+
+
+class RankedFinder:
+    """A `Finder`; see that protocol. Made by `open_finder`. Thread-safe."""
+
+    def __init__(self, index: CodeIndex, corpus: Corpus) -> None:
+        self._index = index
+        self.corpus = corpus
+        self._known: OrderedDict[str, Ranking] = OrderedDict()
+        self._lock = Lock()
+
+    def find(self, query: str, *, limit: int = 20, include_tests: bool = True) -> Sequence[FileHit]:
+        """Files, best first. A score is 1 for the best file; each unit of weight below divides it by e."""
+        import numpy as np
+
+        ranking = self.rank(query)
+        if not ranking.order or limit <= 0:
+            return ()
+        chosen = [f for f in ranking.order if include_tests or self.corpus.roles[f] != "test"][:limit]
+        if not chosen:
+            return ()
+        best = float(ranking.scores[chosen[0]])
+        return tuple(
+            FileHit(
+                path=self.corpus.paths[file],
+                score=round(float(np.exp(ranking.scores[file] - best)), 6),
+                reasons=reasons_for(self.corpus, ranking.query, ranking.table, file),
+                symbols=tuple(self._best_symbols(ranking, file)),
+            )
+            for file in chosen
+        )
+
+    def find_symbols(self, query: str, *, limit: int = 20) -> Sequence[SymbolHit]:
+        """Definitions of the files looked at line by line, best first; scores as in `find`."""
+        import numpy as np
+
+        ranking = self.rank(query)
+        scored = symbol_scores(ranking)
+        if scored is None or limit <= 0:
+            return ()
+        files, places, scores = scored
+        best = float(scores.max())
+        hits: list[SymbolHit] = []
+        for at in np.lexsort((places, files, -scores)).tolist():
+            symbols = self._index.symbols(self.corpus.paths[files[at]])
+            if places[at] < len(symbols):
+                score = round(float(np.exp(scores[at] - best)), 6)
+                hits.append(SymbolHit(symbol=symbols[places[at]], score=score))
+            if len(hits) >= limit:
+                break
+        return tuple(hits)
+
+    def rank(self, text: str) -> Ranking:
+        """All files ranked. The last few questions are remembered: `find` and `find_symbols` mostly come in pairs."""
+        with self._lock:
+            if text in self._known:
+                self._known.move_to_end(text)
+                return self._known[text]
+        ranking = rank(self.corpus, parse(text))
+        with self._lock:
+            self._known[text] = ranking
+            while len(self._known) > _QUERIES_KEPT:
+                self._known.popitem(last=False)
+        return ranking
+
+    def _best_symbols(self, ranking: Ranking, file: int) -> list[SymbolHit]:
+        import numpy as np
+
+        found = ranking.table.symbols.get(file)
+        if found is None:
+            return []
+        symbols = self._index.symbols(self.corpus.paths[file])
+        top = float(found.scores.max())
+        hits = []
+        for at in np.lexsort((found.places, -found.scores))[:SYMBOLS_A_FILE].tolist():
+            if found.scores[at] > 0 and found.places[at] < len(symbols):
+                hits.append(SymbolHit(symbol=symbols[found.places[at]], score=round(float(found.scores[at]) / top, 6)))
+        return hits
+
+
+def rank(corpus: Corpus, query: Query) -> Ranking:
+    import numpy as np
+
+    if query.is_empty or not len(corpus):
+        return Ranking(query, Table({}), np.zeros(len(corpus)), ())
+    signs = Signs(corpus, query)
+    table = signs.first_round()
+    first = weighted(table, len(corpus))
+    evidence = shows(table, len(corpus))
+    order = np.lexsort((np.arange(len(corpus)), -first))
+    pool = [file for file in order.tolist() if evidence[file]][:POOL]
+    signs.second_round(table, pool)
+    scores = weighted(table, len(corpus))
+    final = np.lexsort((np.arange(len(corpus)), -scores))
+    return Ranking(query, table, scores, tuple(file for file in final.tolist() if evidence[file]))
+
+
+def weighted(table: Table, files: int) -> NDArray[np.float64]:
+    import numpy as np
+
+    total = np.zeros(files)
+    for name, weight in WEIGHTS.items():
+        if name in table.signs:
+            total += weight * table.signs[name]
+    return total
+
+
+def shows(table: Table, files: int) -> NDArray[np.bool_]:
+    """Files with any sign of what is asked; that a file changed lately is no such sign, nor is a prior."""
+    import numpy as np
+
+    shown = np.zeros(files, bool)
+    for name, values in table.signs.items():
+        if name not in PRIORS and name != "recent":
+            shown |= values > 0
+    return shown
+
+
+def symbol_scores(
+    ranking: Ranking,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None:
+    """(files, places, scores), parallel, of all definitions looked at."""
+    import numpy as np
+
+    table = ranking.table
+    if not table.symbols:
+        return None
+    files = np.concatenate([np.full(len(found.places), file) for file, found in table.symbols.items()])
+    places = np.concatenate([found.places for found in table.symbols.values()])
+    own = np.concatenate([found.scores for found in table.symbols.values()])
+    top = float(own.max())
+    if top <= 0:
+        return None
+    scores = SYMBOL_WEIGHTS["file"] * ranking.scores[files] + SYMBOL_WEIGHTS["words"] * own / top
+    shown = own > 0
+    return files[shown], places[shown], scores[shown]
+
+
+def open_finder(snapshot: Snapshot, index: CodeIndex, cache_dir: Path) -> RankedFinder:
+    """Ranked search over a snapshot and its index, both of which stay the caller's. Commits are kept in `cache_dir`."""
+    paths, store = _store_of(snapshot, index)
+    commits = read_commits(snapshot, cache_dir / snapshot.repository_key)
+    return RankedFinder(index, Corpus(paths, store, index.import_edges(), commits))
+
+
+def corpus_from_texts(snapshot: Snapshot, index: CodeIndex, commits: Commits | None = None) -> Corpus:
+    """A corpus made from the files themselves, for an index that stores no terms."""
+    paths, store = _read_all(snapshot, index)
+    return Corpus(paths, store, index.import_edges(), commits)
+
+
+def _store_of(snapshot: Snapshot, index: CodeIndex) -> tuple[list[str], Store]:
+    from subagents.index.code_index import StoredIndex
+
+    if isinstance(index, StoredIndex):
+        rows = index.rows("SELECT name FROM sqlite_master WHERE name = 'terms_segment'")
+        if rows:
+            return _stored(index)
+    return _read_all(snapshot, index)
+
+
+def _stored(index: StoredIndex) -> tuple[list[str], Store]:
+    rows = index.rows(
+        "SELECT f.path, f.blob FROM file f JOIN blob b ON b.id = f.blob WHERE b.is_read = 1 ORDER BY f.path"
+    )
+    return [str(row[0]) for row in rows], IndexStore(index, [row[1] for row in rows])  # type: ignore[misc]
+
+
+def _read_all(snapshot: Snapshot, index: CodeIndex) -> tuple[list[str], Store]:
+    from subagents.ranking.record import decode, encode
+
+    paths = sorted(index.paths())
+    records: list[Record | None] = []
+    for path in paths:
+        try:
+            text = "\n".join(snapshot.text(path).lines)
+        except (CannotRead, KeyError):
+            records.append(None)
+            continue
+        records.append(decode(encode(text, index.language(path), index.symbols(path))))
+    return paths, MemoryStore(records)

@@ -1,0 +1,193 @@
+"""What a question says, taken apart once: words by weight, names that look like code, and places.
+
+A question may be one word, a sentence about architecture, or a bug report of a hundred kilobytes with a traceback.
+The first line counts most, prose next, pasted code and output least: they name what was seen, mostly far from the
+place that is to blame. No I/O.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from subagents.ranking.words import STOP_WORDS, all_keys, keys, words_of
+
+QUERY_CHARS = 20_000
+"""What is read of a question; the rest of a longer one is mostly output somebody pasted."""
+TERMS_LIMIT = 200
+TITLE_WEIGHT = 2.0
+PROSE_WEIGHT = 1.0
+CODE_WEIGHT = 0.5
+
+_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_PASTED = re.compile(
+    r"(?:    |\t)\s*\S|>>>|\.\.\. |\s*(?:File \"|In \[|Out\[|Traceback |\$ |at [\w.$<>]+\(|\w*Error: |E  )"
+)
+_URL = re.compile(r"(?:https?|ftp)://\S+")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_EXTENSION = (
+    "pyi?|pyx|go|rs|tsx?|jsx?|mjs|cjs|cc?|h|cpp|cxx|hpp|hh|java|kts?|rb|php|cs|scala|swift|sh"
+    "|md|rst|adoc|txt|toml|ya?ml|json|cfg|ini"
+)
+_FILE = re.compile(rf"(?<![\w/])[\w.@/\\-]*\w\.(?:{_EXTENSION})\b")
+_FRAME = re.compile(
+    r'File "(?P<python>[^"\n]+)", line (?P<python_line>\d+)(?:, in (?P<python_name>\S+))?'
+    r"|\bat (?P<java_name>[\w.$<>]+)\((?P<java>[\w.-]+):(?P<java_line>\d+)\)"
+    r"|\bat (?:(?P<js_name>[\w.$<>\[\] ]+) \()?(?P<js>[\w./@\\:-]+\.[cm]?[jt]sx?):(?P<js_line>\d+):\d+\)?"
+    rf"|(?P<plain>[\w./\\@-]+\.(?:{_EXTENSION})):(?P<plain_line>\d+)(?::in [`'](?P<ruby_name>[^'`\n]+)')?"
+)
+_TICKED = re.compile(r"`+([^`\n]{2,80})`+")
+_CODE_WORD = re.compile(r"[A-Za-z_$]\w{2,}")
+_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#|->)[A-Za-z_]\w*)+")
+_CALLED = re.compile(r"\b([A-Za-z_]\w{2,})\(")
+_OPTION = re.compile(r"(?<![\w-])--?([a-zA-Z][\w-]{2,})")
+_MIXED = re.compile(r"[a-z][A-Z]|[A-Z].*[A-Z]|[A-Z]+[a-z]+[A-Z]|\w_\w|^__\w+__$|^_\w")
+_SPLIT = re.compile(r"\.|::|#|->")
+_PAIR = re.compile(r"(?=\b([A-Za-z_]\w+)(?:\.|::|#)([A-Za-z_]\w+))")
+_DOC_WORDS = frozenset({"doc", "docs", "documentation", "readme", "changelog", "tutorial", "guide", "manual"})
+_CONFIG_WORDS = frozenset(
+    {"config", "configuration", "configured", "settings", "yaml", "toml", "workflow", "dockerfile", "makefile"}
+)
+_TEST_WORDS = frozenset({"test", "tests", "tested", "testing", "spec", "fixture", "fixtures"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """One entry of a traceback or `path:line`. `line` is 0 when none was given; `name` may be empty."""
+
+    path: str
+    line: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """A term of the question: how often in each part, what weight that gives, and how it was written."""
+
+    key: int
+    word: str
+    weight: float
+    title: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    text: str
+    title: str
+    prose: str
+    code: str
+    terms: tuple[Term, ...]
+    """Heaviest first, at most TERMS_LIMIT."""
+    identifiers: Mapping[str, int]
+    """Words that look like code, as written, and how often."""
+    words: frozenset[str]
+    """All words as written, stop words and one- and two-letter words left out."""
+    title_words: frozenset[str]
+    pairs: tuple[str, ...]
+    """`Owner.member`, as written with any separator."""
+    dotted: tuple[str, ...]
+    """Dotted names, parts joined by `.`."""
+    files: tuple[str, ...]
+    frames: tuple[Frame, ...]
+    """In the order of the text."""
+    options: tuple[str, ...]
+    wants_docs: bool
+    wants_config: bool
+    wants_tests: bool
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.terms and not self.files and not self.words
+
+
+def parse(text: str) -> Query:
+    """Take a question apart. Never fails: an empty or unreadable question gives an empty Query."""
+    text = _COMMENT.sub(" ", text.replace("\r", "")[:QUERY_CHARS])
+    plain = _URL.sub(" ", text)
+    title, prose, code = split(plain)
+    identifiers = _identifiers(plain)
+    words = words_of(plain)
+    title_words = words_of(title)
+    lowered = {word.lower() for word in words_of(title + " " + prose)}
+    return Query(
+        text=text,
+        title=title,
+        prose=prose,
+        code=code,
+        terms=_terms(title, prose, code),
+        identifiers=identifiers,
+        words=frozenset(word for word in words if len(word) > 2 and word.lower() not in STOP_WORDS),
+        title_words=frozenset(title_words),
+        pairs=tuple(dict.fromkeys(".".join(pair) for pair in _PAIR.findall(plain))),
+        dotted=tuple(dict.fromkeys(".".join(_SPLIT.split(found)) for found in _DOTTED.findall(plain))),
+        files=tuple(dict.fromkeys(_FILE.findall(plain))),
+        frames=_frames(plain),
+        options=tuple(dict.fromkeys(_OPTION.findall(plain))),
+        wants_docs=bool(lowered & _DOC_WORDS),
+        wants_config=bool(lowered & _CONFIG_WORDS),
+        wants_tests=bool({word.lower() for word in title_words} & _TEST_WORDS),
+    )
+
+
+def split(text: str) -> tuple[str, str, str]:
+    """(first line, prose, pasted code and output)."""
+    first, _, rest = text.strip().partition("\n")
+    code = _FENCE.findall(rest)
+    prose: list[str] = []
+    for line in _FENCE.sub("\n", rest).split("\n"):
+        (code if _PASTED.match(line) else prose).append(line)
+    return first, "\n".join(prose), "\n".join(code)
+
+
+def _terms(title: str, prose: str, code: str) -> tuple[Term, ...]:
+    counted = [Counter(all_keys(words_of(part))) for part in (title, prose, code)]
+    in_title, in_prose, in_code = counted
+    written: dict[int, str] = {}
+    for part in (code, prose, title):
+        for word in words_of(part):
+            for key in keys(word):
+                written[key] = word
+    terms = [
+        Term(
+            key=key,
+            word=written[key],
+            weight=TITLE_WEIGHT * (key in in_title)
+            + PROSE_WEIGHT * math.log1p(in_prose[key])
+            + CODE_WEIGHT * math.log1p(in_code[key]),
+            title=key in in_title,
+        )
+        for key in {**in_title, **in_prose, **in_code}
+    ]
+    terms.sort(key=lambda term: (-term.weight, term.key))
+    return tuple(terms[:TERMS_LIMIT])
+
+
+def _identifiers(text: str) -> dict[str, int]:
+    found: list[str] = []
+    for ticked in _TICKED.findall(text):
+        found += _CODE_WORD.findall(ticked)
+    for word in _CODE_WORD.findall(text):
+        if "_" in word.strip("_") or (_MIXED.search(word) and not word.isupper()):
+            found.append(word)
+    for dotted in _DOTTED.findall(text):
+        found += _SPLIT.split(dotted)
+    found += _CALLED.findall(text)
+    found += [option.replace("-", "_") for option in _OPTION.findall(text)]
+    return dict(Counter(word for word in found if len(word) > 2 and word.lower() not in STOP_WORDS))
+
+
+def _frames(text: str) -> tuple[Frame, ...]:
+    frames: list[Frame] = []
+    for match in _FRAME.finditer(text):
+        group = match.groupdict(default="")
+        path = group["python"] or group["java"] or group["js"] or group["plain"]
+        line = group["python_line"] or group["java_line"] or group["js_line"] or group["plain_line"]
+        name = group["python_name"] or group["java_name"] or group["js_name"] or group["ruby_name"]
+        if group["java"] and "." in name:  # the package tells the folder: com.acme.Shop.pay(Shop.java:3)
+            package = name.split("$")[0].split(".")[:-2]
+            path = "/".join([*package, path])
+        frames.append(Frame(path=path, line=int(line or 0) if len(line) < 9 else 0, name=name.rpartition(".")[2]))
+    return tuple(frames)

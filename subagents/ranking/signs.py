@@ -1,0 +1,422 @@
+"""The signs by which files are ranked: each a number a file, computed for one question over one snapshot.
+
+Two rounds. The first looks at all files through postings, paths, commits and imports. The second opens the records of
+the most promising ones and looks at lines: which definition, and which passage, holds what is asked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from subagents.ranking.corpus import Corpus, Found
+from subagents.ranking.places import dotted_places, named_places, traced_places
+from subagents.ranking.query import Query
+from subagents.ranking.record import CODE_FIELD, COMMENT_FIELD, NAME_FIELD, STRING_FIELD, Record, exact_name
+from subagents.ranking.words import key_of, keys
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+K1, B = 1.2, 0.75
+NAME_K1, NAME_B = 0.8, 0.6
+MESSAGE_K1, MESSAGE_B = 1.0, 0.6
+COMMITS_COUNTED = 5
+HALF_LIFE_COMMITS = 300
+PASSAGE_LINES = 12
+SYMBOL_NAME_BONUS = 3.0
+SYMBOL_WORDS = 60.0
+"""Words in a typical definition, for length control."""
+NAMES_ASKED = 400
+
+
+@dataclass(slots=True)
+class SymbolScores:
+    """Scores of one file's definitions, by their place in `CodeIndex.symbols`."""
+
+    places: NDArray[np.int64]
+    scores: Numbers
+
+
+@dataclass(slots=True)
+class Table:
+    """What was found. `signs` holds one array over all files a sign, scaled where the sign is relative."""
+
+    signs: dict[str, Numbers]
+    worth: Sequence[float] = ()
+    """What each term of the question is worth here, by its place among them."""
+    symbols: dict[int, SymbolScores] = field(default_factory=dict)
+    defined: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Names of the question that a file defines."""
+
+
+def bm25(
+    found: Found, tf: Numbers, keep: NDArray[np.bool_], lengths: Numbers, counted: NDArray[np.bool_], weights: Numbers,
+    k1: float, b: float,
+) -> Numbers:  # fmt: skip
+    """Lucene's BM25 of every file, terms weighted. Rarity and mean length are those of the `counted` files."""
+
+    files = len(lengths)
+    term, file, tf = found.term[keep], found.file[keep], tf[keep]
+    idf = rarity(term[counted[file]], len(weights), int(counted.sum()))
+    mean = float(lengths[counted].mean()) if counted.any() else 1.0
+    norm = k1 * (1 - b + b * lengths / max(mean, 1e-9))
+    return summed(file, tf / (tf + norm[file]) * (idf * weights)[term], files)
+
+
+def summed(place: NDArray[np.int64], values: Numbers, size: int) -> Numbers:
+    """Values added up by place."""
+    import numpy as np
+
+    return np.bincount(place, values, minlength=size).astype(float)
+
+
+def rarity(term: NDArray[np.int64], terms: int, files: int) -> Numbers:
+    import numpy as np
+
+    df = np.bincount(term, minlength=terms)
+    idf: Numbers = np.log(1 + (max(files, 1) - np.minimum(df, files) + 0.5) / (df + 0.5))
+    return idf
+
+
+def scaled(values: Numbers, counted: NDArray[np.bool_]) -> Numbers:
+    """1 for the most of the counted files; others may exceed it a little at most."""
+    import numpy as np
+
+    top = float(values[counted].max()) if counted.any() else 0.0
+    top = top if top > 0 else float(values.max(initial=0.0))
+    return np.minimum(values / top, 1.0) if top > 0 else np.zeros_like(values)
+
+
+class Signs:
+    """All signs of one question. Made anew for each question; holds nothing that outlives it."""
+
+    def __init__(self, corpus: Corpus, query: Query) -> None:
+        import numpy as np
+
+        self.corpus = corpus
+        self.query = query
+        self.keys = [term.key for term in query.terms]
+        self.weights = np.array([term.weight for term in query.terms])
+        self.counted = corpus.is_source
+
+    # --- first round: every file ---
+
+    def first_round(self) -> Table:
+        found = self.found
+        raw = {**self.lexical(found), **self.commit_signs()}
+        table = Table({name: scaled(values, self.counted) for name, values in raw.items()})
+        table.worth = self.worth.tolist()
+        table.signs["coverage"] = self.coverage(found)
+        self.names(table)
+        table.signs["named"] = named_places(self.corpus, self.query)
+        table.signs["frame"] = traced_places(self.corpus, self.query)
+        table.signs["module"] = dotted_places(self.corpus, self.query)
+        for name in ("named", "frame", "module"):
+            table.signs[name] = scaled(table.signs[name], self.counted)
+        self.structure(table)
+        self.priors(table)
+        return table
+
+    @cached_property
+    def found(self) -> Found:
+        """Postings of the question's terms, in an order that does not depend on how the index was built."""
+        return ordered(self.corpus.store.postings(self.keys), len(self.corpus))
+
+    @cached_property
+    def rarity(self) -> Numbers:
+        found = self.found
+        in_text = found.counts[:, :3].any(axis=1) & self.counted[found.file]
+        return rarity(found.term[in_text], len(self.keys), int(self.counted.sum()))
+
+    @cached_property
+    def worth(self) -> Numbers:
+        """What each term is worth in one place: its weight in the question times its rarity."""
+        return self.rarity * self.weights
+
+    def lexical(self, found: Found) -> dict[str, Numbers]:
+        lengths, counts = self.corpus.lengths, found.counts
+        made: dict[str, Numbers] = {}
+        text = counts[:, :3].sum(axis=1, dtype=float)
+        made["text"] = bm25(found, text, text > 0, lengths[:, :3].sum(axis=1), self.counted, self.weights, K1, B)
+        for name, column in (("code", CODE_FIELD), ("comment", COMMENT_FIELD), ("string", STRING_FIELD)):
+            tf = counts[:, column].astype(float)
+            made[name] = bm25(found, tf, tf > 0, lengths[:, column], self.counted, self.weights, K1, B)
+        tf = counts[:, NAME_FIELD].astype(float)
+        made["name"] = bm25(found, tf, tf > 0, lengths[:, NAME_FIELD], self.counted, self.weights, NAME_K1, NAME_B)
+        made["path"] = self.path_words()
+        return made
+
+    def coverage(self, found: Found) -> Numbers:
+
+        there = found.counts[:, :3].any(axis=1)
+        total = float(self.worth.sum())
+        covered = summed(found.file[there], self.worth[found.term[there]], len(self.corpus))
+        return covered / total if total > 0 else covered
+
+    def path_words(self) -> Numbers:
+        import numpy as np
+
+        table = self.corpus.path_terms
+        wanted = {key: place for place, key in enumerate(self.keys)}
+        column = np.array([wanted.get(key, -1) for key in table.vocabulary], np.int64)[table.term]
+        hit = column >= 0
+        idf = np.log(1 + len(self.corpus) / np.maximum(table.df, 1))[table.term[hit]]
+        score = summed(table.file[hit], idf * self.weights[column[hit]], len(self.corpus))
+        return score / np.sqrt(1 + table.size)
+
+    def names(self, table: Table) -> None:
+        """Definitions of names that the question writes out, and identifiers it shares with files."""
+        import numpy as np
+
+        query, files = self.query, len(self.corpus)
+        identifiers = query.identifiers
+        asked = [
+            *identifiers,
+            *(word for word in query.words if len(word) > 3 and word[0].isupper() and word not in identifiers),
+        ]
+        asked = asked[:NAMES_ASKED]
+        pairs = list(query.pairs[:NAMES_ASKED])
+        exact = ordered(self.corpus.store.postings([exact_name(name) for name in [*asked, *pairs]]), files)
+        proper = ~self.corpus.has_role("test")
+        defines, member = np.zeros(files), np.zeros(files)
+        for place in np.unique(exact.term).tolist():
+            holders = exact.file[exact.term == place]
+            chosen = holders[proper[holders]] if proper[holders].any() else holders
+            name = asked[place] if place < len(asked) else pairs[place - len(asked)]
+            (defines if place < len(asked) else member)[chosen] += 1 / len(chosen) if place < len(asked) else 1.0
+            if len(chosen) <= 20:
+                for file in chosen.tolist():
+                    table.defined[file].append(name)
+        table.signs["defines"] = scaled(defines, self.counted)
+        table.signs["member"] = scaled(member, self.counted)
+        table.signs["mentions"] = scaled(self.mentions(list(identifiers)[:NAMES_ASKED]), self.counted)
+
+    def mentions(self, identifiers: Sequence[str]) -> Numbers:
+        import numpy as np
+
+        whole = sorted({whole_key(name) for name in identifiers})
+        found = ordered(self.corpus.store.postings(whole), len(self.corpus))
+        there = found.counts[:, :3].any(axis=1)
+        term, file = found.term[there], found.file[there]
+        counted = self.counted
+        df = np.bincount(term[counted[file]], minlength=len(whole))
+        worth = np.log(1 + int(counted.sum()) / np.maximum(df, 1))
+        return summed(file, worth[term], len(self.corpus))
+
+    # --- history ---
+
+    def commit_signs(self) -> dict[str, Numbers]:
+        import numpy as np
+
+        files = len(self.corpus)
+        commits = self.corpus.commits
+        nothing = np.zeros(files)
+        if commits is None or not len(commits.changed) or not self.keys:
+            return {"commits": nothing, "commit_words": nothing, "recent": nothing}
+        linked = self.corpus.changes
+        recent = np.zeros(files)
+        np.maximum.at(recent, linked.file, 0.5 ** (linked.rank / HALF_LIFE_COMMITS))
+        order = np.argsort(np.array(self.keys, np.uint32), kind="stable")
+        wanted = np.array(self.keys, np.uint32)[order]
+        at = np.minimum(np.searchsorted(wanted, commits.keys), len(wanted) - 1)
+        hit = wanted[at] == commits.keys
+        owner = np.repeat(np.arange(len(commits.ids)), np.diff(commits.key_ends, prepend=0))
+        # only commits that changed a file of this snapshot count, as the others say nothing about any file
+        hit &= linked.is_linked[owner]
+        term, commit, tf = order[at[hit]], owner[hit], commits.counts[hit].astype(float)
+        length = linked.length
+        kept = linked.is_linked
+        number = int(kept.sum())
+        idf = rarity(term, len(self.keys), number)
+        norm = MESSAGE_K1 * (
+            1 - MESSAGE_B + MESSAGE_B * length / max(float(length[kept].mean()) if number else 1.0, 1e-9)
+        )
+        likeness = summed(commit, tf / (tf + norm[commit]) * (idf * self.weights)[term], len(commits.ids))
+        return {
+            "commits": self.best_commits(likeness),
+            "commit_words": self.commit_words(term, commit),
+            "recent": recent,
+        }
+
+    def best_commits(self, likeness: Numbers) -> Numbers:
+        """Sum of the COMMITS_COUNTED best likenesses, each shared among the files of its commit."""
+        import numpy as np
+
+        linked = self.corpus.changes
+        value = likeness[linked.commit] * linked.share
+        order = np.lexsort((-value, linked.file))
+        file, value = linked.file[order], value[order]
+        first = np.searchsorted(file, file, "left")
+        top = np.arange(len(file)) - first < COMMITS_COUNTED
+        return summed(file[top], value[top], len(self.corpus))
+
+    def commit_words(self, term: NDArray[np.int64], commit: NDArray[np.int64]) -> Numbers:
+        """BM25 of all messages about a file, taken as one text."""
+        import numpy as np
+
+        linked, files = self.corpus.changes, len(self.corpus)
+        low = np.searchsorted(linked.commit, commit, "left")
+        several = np.searchsorted(linked.commit, commit, "right") - low
+        row = np.repeat(np.arange(len(commit)), several)
+        at = low[row] + np.arange(len(row)) - np.repeat(np.cumsum(several) - several, several)
+        cell, place = np.unique(term[row] * files + linked.file[at], return_inverse=True)
+        tf = summed(place.reshape(-1), linked.share[at], len(cell))
+        cell_term, cell_file = np.divmod(cell, files)
+        idf = rarity(cell_term, len(self.keys), files)
+        norm = 1.2 * (0.5 + 0.5 * linked.words / max(float(linked.words.mean()), 1e-9))
+        return summed(cell_file, tf / (tf + norm[cell_file]) * (idf * self.weights)[cell_term], files)
+
+    # --- structure and priors ---
+
+    def structure(self, table: Table) -> None:
+        import numpy as np
+
+        files = len(self.corpus)
+        text, is_test = table.signs["text"], self.corpus.has_role("test")
+        source, target = self.corpus.imports
+        outgoing = np.bincount(source, minlength=files)
+        incoming = np.bincount(target, minlength=files)
+        proper = ~is_test[source]
+        passed = (text[source] ** 2 / np.sqrt(np.maximum(outgoing[source], 1)))[proper]
+        importers = summed(target[proper], passed, files) / np.sqrt(1 + incoming)
+        table.signs["importers"] = scaled(importers, self.counted)
+        twin = np.zeros(files)
+        for test, subjects in self.corpus.twins:
+            for file in subjects:
+                twin[file] = max(twin[file], text[test])
+        table.signs["twin"] = scaled(twin, self.counted)
+
+    def priors(self, table: Table) -> None:
+        import numpy as np
+
+        corpus, query = self.corpus, self.query
+        table.signs["size"] = np.log1p(corpus.lengths[:, :3].sum(axis=1))
+        table.signs["face"] = corpus.is_face.astype(float)
+        table.signs["test"] = corpus.has_role("test").astype(float)
+        table.signs["side"] = corpus.has_role("side").astype(float)
+        table.signs["document"] = corpus.has_role("document").astype(float) * (0.3 if query.wants_docs else 1.0)
+        table.signs["configuration"] = corpus.has_role("configuration") * (0.5 if query.wants_config else 1.0)
+
+    # --- second round: the most promising files ---
+
+    def second_round(self, table: Table, files: Sequence[int]) -> None:
+        import numpy as np
+
+        number = len(self.corpus)
+        raw = {name: np.zeros(number) for name in ("symbol", "symbol_name", "passage")}
+        order = np.argsort(np.array(self.keys, np.uint32), kind="stable")
+        wanted = np.array(self.keys, np.uint32)[order]
+        worth = self.worth[order]
+        for file in files:
+            record = self.corpus.record(file)
+            if record is None or not len(record.keys) or not len(wanted):
+                continue
+            view = LineView(record, wanted, worth)
+            raw["passage"][file] = view.passage()
+            scores = view.symbols()
+            if scores is not None:
+                table.symbols[file] = scores.scores
+                raw["symbol"][file] = float(scores.scores.scores.max())
+                raw["symbol_name"][file] = scores.best_name
+        for name, values in raw.items():
+            table.signs[name] = scaled(values, self.counted)
+
+
+@dataclass(slots=True)
+class _Judged:
+    scores: SymbolScores
+    best_name: float
+
+
+class LineView:
+    """Where the terms of a question stand in one file."""
+
+    def __init__(self, record: Record, wanted: NDArray[np.uint32], worth: Numbers) -> None:
+        import numpy as np
+
+        self.record = record
+        at = np.minimum(np.searchsorted(record.keys, wanted), len(record.keys) - 1)
+        present = np.flatnonzero(record.keys[at] == wanted)
+        at = at[present]
+        self.wanted, self.worth = wanted, worth
+        self.present = present
+        self.value = worth[present]
+        ends = record.ends[at].astype(np.int64)
+        begins = np.where(at > 0, record.ends[at - 1], 0).astype(np.int64)
+        sizes = ends - begins
+        self.term = np.repeat(np.arange(len(present)), sizes)
+        within = np.arange(len(self.term)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self.line = record.lines[begins[self.term] + within].astype(np.int64)
+
+    def passage(self) -> float:
+        """Worth of the best PASSAGE_LINES lines, each term saturating."""
+        import numpy as np
+
+        if not len(self.line):
+            return 0.0
+        half = PASSAGE_LINES // 2
+        strips = self.record.line_count // half + 2
+        counted = np.zeros((strips + 1, len(self.present)))
+        np.add.at(counted, (self.line // half, self.term), 1.0)
+        window = counted[:-1] + counted[1:]
+        return float((window / (window + 1.0) @ self.value).max())
+
+    def symbols(self) -> _Judged | None:
+        import numpy as np
+
+        record = self.record
+        places = np.flatnonzero(record.kinds > 0)
+        if not len(places):
+            return None
+        starts = record.starts[places].astype(np.int64)
+        finishes = np.minimum(record.finishes[places].astype(np.int64), record.line_count)
+        step = record.line_count + 3
+        stands = self.term * step + self.line
+        rows = np.arange(len(self.present))[:, None] * step
+        inside = np.searchsorted(stands, (rows + finishes + 1).ravel()) - np.searchsorted(
+            stands, (rows + starts).ravel()
+        )
+        tf = inside.reshape(len(self.present), len(places)).astype(float)
+        words = record.words.astype(np.int64)
+        length = words[finishes] - words[np.maximum(starts - 1, 0)]
+        named = self.named(places)
+        norm = 1.2 * (0.4 + 0.6 * length / SYMBOL_WORDS)
+        full = np.zeros((len(self.wanted), len(places)))
+        full[self.present] = tf
+        full += SYMBOL_NAME_BONUS * named
+        scores = self.worth @ (full / (full + norm))
+        best_name = float((self.worth @ named).max())
+        return _Judged(SymbolScores(places, scores), best_name)
+
+    def named(self, places: NDArray[np.int64]) -> Numbers:
+        """1 where a term stands in the name of a definition or of what it is nested in."""
+        import numpy as np
+
+        record = self.record
+        sizes = np.diff(record.name_ends.astype(np.int64), prepend=0)
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        at = np.minimum(np.searchsorted(self.wanted, record.name_keys), len(self.wanted) - 1)
+        hit = self.wanted[at] == record.name_keys
+        made = np.zeros((len(self.wanted), len(sizes)))
+        made[at[hit], owner[hit]] = 1.0
+        return made[:, places]
+
+
+def ordered(found: Found, files: int) -> Found:
+    import numpy as np
+
+    order = np.argsort(found.term * max(files, 1) + found.file, kind="stable")
+    return Found(found.term[order], found.file[order], found.counts[order])
+
+
+def whole_key(name: str) -> int:
+    """The key of an identifier as a whole: `=word` when it has several parts, its stem when it is one word."""
+    spelt = keys(name)
+    return spelt[-1] if spelt else key_of("=" + name.lower())

@@ -1,0 +1,105 @@
+"""From text to terms: how identifiers and prose become what is counted and compared. No I/O, no heavy imports.
+
+A *term* is a 32-bit key. One word of source text gives the terms of its parts (`getHTTPResponse` -> get, http,
+response; folded to stems) and, when it has several parts, one more for the word as a whole in lower case. Definitions
+also get a key of the exact name, case included, in a name space of its own. Text in scripts without spaces gives
+pairs of characters. Keys instead of strings keep the tables small; two words that share one by chance cost a little
+noise in one file's score, nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable
+
+_STOP_WORDS = """
+    a an and any are as at be been but by can could did do does for from get had has have he her here his how i if in
+    into is it its just may me might more most my no not now of on one only or other our out over own so some such than
+    that the their them then there these they this those through to too under up use used uses using very was we were
+    what when where which while who why will with would you your also should instead because after before same both
+    each see new make makes made like need needs e g ie eg etc vs via per true false none null return def class self
+    import if else elif end for while try except raise
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""Words of questions and of nearly every source file: they tell no file from another."""
+
+WORD = re.compile(r"[^\W\d]\w*")
+"""What counts as one word, in code and in prose."""
+
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_PLURALS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("es", ""), ("s", ""))
+_SUFFIXES = (
+    ("ization", "ize"), ("ational", "ate"), ("ation", "at"), ("ition", "it"), ("ment", ""), ("ness", ""), ("able", ""),
+    ("ible", ""), ("ally", "al"), ("ly", ""), ("er", ""), ("or", ""), ("ion", ""), ("ive", ""), ("al", ""),
+)  # fmt: skip
+_KNOWN_LIMIT = 400_000
+
+_known: dict[str, tuple[int, ...]] = {}
+
+
+def key_of(text: str) -> int:
+    """The key of a term. Exact names are written `#name`, whole words `=word`, stems as they are."""
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+
+
+def parts(word: str) -> list[str]:
+    """`parse_HTTPHeader2` -> parse, http, header, 2."""
+    return [part.lower() for piece in word.split("_") for part in _PART.findall(piece)]
+
+
+def stem(word: str) -> str:
+    """A word without its English endings: `writer`, `writes`, `writing` and `written by` their common beginning."""
+    whole = _singular(word)
+    if len(word) <= 4:
+        return whole
+    word = whole
+    for suffix, ending in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
+            word = word[: len(word) - len(suffix)] + ending
+            break
+    if len(word) > 3 and word[-1] == "e":
+        word = word[:-1]
+    if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz":
+        word = word[:-1]
+    return word
+
+
+def _singular(word: str) -> str:
+    for suffix, ending in _PLURALS:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3 and not word.endswith("ss"):
+            return word[: len(word) - len(suffix)] + ending
+    return word
+
+
+def spell(word: str) -> list[str]:
+    """The terms of one word, spelt out; see `key_of`."""
+    pieces = parts(word)
+    spelt: list[str] = []
+    for piece in pieces:
+        if _UNSPACED.match(piece):
+            spelt.extend(piece[at : at + 2] for at in range(max(1, len(piece) - 1)))
+        elif len(piece) > 1 and piece not in STOP_WORDS:
+            spelt.append(stem(piece))
+    if len(pieces) > 1 and len(word) > 3:
+        spelt.append("=" + word.lower().strip("_"))
+    return spelt
+
+
+def keys(word: str) -> tuple[int, ...]:
+    """The terms of one word, as keys. Remembered, since few words make up most of any source text."""
+    known = _known.get(word)
+    if known is None:
+        if len(_known) >= _KNOWN_LIMIT:
+            _known.clear()
+        known = _known[word] = tuple(key_of(term) for term in spell(word))
+    return known
+
+
+def words_of(text: str) -> list[str]:
+    return WORD.findall(text)
+
+
+def all_keys(words: Iterable[str]) -> list[int]:
+    return [key for word in words for key in keys(word)]
