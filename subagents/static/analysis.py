@@ -5,8 +5,9 @@ Everything here is a pure function of snapshot and question, so a resumed run th
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from subagents.codebase.types import Symbol
@@ -16,6 +17,7 @@ from subagents.static.chain import Chain, ChainFinder
 from subagents.static.flow import Tools
 from subagents.static.grep import Grep
 from subagents.static.layout import is_code
+from subagents.static.prose import candidates, paragraphs, telling_names
 from subagents.static.question import Question, parse_question
 from subagents.static.relevance import Relevance
 from subagents.static.roles import is_changelog, is_prose, path_role
@@ -107,10 +109,43 @@ class Analysis:
         if self._graph is None or self._builder is None:
             tests = self.question.aspect == "tested"
             self._builder = GraphBuilder(
-                self.workspace.index, self.sources, self.relevance, lambda: self._tick(), tests=tests
+                self.workspace.index, self.sources, self.relevance, lambda: self._tick(), tests=tests, told=self.told
             )
             self._graph = self._builder.grow([symbol for symbol, _ in self.seeds()])
         return self._graph, self._builder
+
+    def told(self, names: Sequence[str]) -> Mapping[str, float]:
+        """What prose makes of these names: 0 not mentioned, up to 1 where the mention speaks of the question."""
+        telling = telling_names(names)
+        if not telling:
+            return {}
+        found: dict[str, float] = {}
+        for match, name in self.grep.names(telling, self.prose_paths):
+            worth = 0.3 + 0.7 * min(1.0, self.relevance.in_text(match.text))
+            found[name] = max(found.get(name, 0.0), worth)
+        return found
+
+    def _nominated(self) -> list[tuple[Symbol, float]]:
+        """Functions that the best paragraphs of the documentation name: people who know wrote down where to look."""
+        scored: list[tuple[float, str, int, str]] = []
+        for path in candidates(self.question, self.workspace.index, self.workspace.finder, ())[:14]:
+            text = self.sources.text(path)
+            for paragraph in paragraphs(text.lines) if text else ():
+                score = self.relevance.in_text(paragraph.text) + 0.3 * self.relevance.in_text(paragraph.heading)
+                if score >= 0.5:
+                    scored.append((-score, path, paragraph.start, paragraph.text))
+        found: dict[Key, tuple[Symbol, float]] = {}
+        for negative, _, _, text_of in sorted(scored)[:12]:
+            for name in dict.fromkeys(
+                re.findall(r"([A-Za-z_][\w.]*\w)\(\)|`~?!?\.?([A-Za-z_][\w.]*\w)(?:\(\))?`", text_of)
+            ):
+                word = (name[0] or name[1]).strip(".")
+                if len(word) < 4:
+                    continue
+                for symbol in self.workspace.index.definitions(word, limit=4)[:2]:
+                    if symbol.kind in FUNCTION_KINDS:
+                        found.setdefault(key_of(symbol), (symbol, 0.4 - 0.3 * negative))
+        return list(found.values())[:12]
 
     def _find_seeds(self) -> list[tuple[Symbol, float]]:
         index, finder = self.workspace.index, self.workspace.finder
@@ -142,10 +177,12 @@ class Analysis:
             keep(symbol, score)
             if len(found) >= MAX_SEEDS:
                 break
+        for symbol, score in self._nominated():
+            keep(symbol, score)
         for word in _compounds(self.question):
             for symbol in index.definitions(word, limit=3):
                 keep(symbol, 0.9)
-        return list(found.values())[: MAX_SEEDS + 2 * MAX_MEMBERS]
+        return list(found.values())[: MAX_SEEDS + 3 * MAX_MEMBERS]
 
     def _members(self, owner: Symbol) -> list[Symbol]:
         inside = [

@@ -9,7 +9,7 @@ called through that name, and the method a language calls by itself (`__iter__`,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from subagents.codebase.types import CallEdge, CodeIndex, Reference, Symbol
@@ -72,6 +72,10 @@ class Graph:
     matches: dict[Key, Matches] = field(default_factory=dict)
     values: dict[Key, float] = field(default_factory=dict)
     hubs: set[Key] = field(default_factory=set)
+    dynamic: dict[Key, float] = field(default_factory=dict)
+    """Functions that call through a table or a field, with how much that line says about the question."""
+    fame: dict[Key, float] = field(default_factory=dict)
+    """How often the name of a function that nobody in code calls is used at all (by tests, by the language): 0 to 1."""
     cut: int = 0
     """Nodes not looked at because a bound was met."""
 
@@ -90,15 +94,26 @@ Tick = Callable[[], None]
 
 
 class GraphBuilder:
-    """Grows one Graph. `tests` keeps test code in; by default it is left out (it calls everything)."""
+    """Grows one Graph. `tests` keeps test code in; by default it is left out (it calls everything).
+
+    `told` says of simple names what prose makes of them (0 to 1): what people write about is what matters.
+    """
 
     def __init__(
-        self, index: CodeIndex, sources: Sources, relevance: Relevance, tick: Tick, *, tests: bool = False
+        self,
+        index: CodeIndex,
+        sources: Sources,
+        relevance: Relevance,
+        tick: Tick,
+        *,
+        tests: bool = False,
+        told: Callable[[Sequence[str]], Mapping[str, float]] = lambda names: {},
     ) -> None:
         self._index = index
         self._sources = sources
         self._relevance = relevance
         self._tick = tick
+        self._told = told
         self._roles = ("code", "test") if tests else ("code",)
         self._callees: dict[Key, list[Edge]] = {}
         self._through: dict[str, list[tuple[Symbol, int, str]]] = {}
@@ -112,8 +127,11 @@ class GraphBuilder:
         self._climb([key_of(seed) for seed in seeds])
         self._descend()
         self._relevance.weigh(list(graph.matches.values()))
+        told = self._told(list(dict.fromkeys(graph.symbols[key].name for key in graph.matches)))
         for key, matches in graph.matches.items():
             value = self._relevance.value(matches)
+            if value > 0.1:
+                value += 0.35 * told.get(graph.symbols[key].name, 0.0) + 0.4 * min(1.0, graph.dynamic.get(key, 0.0))
             graph.values[key] = value * (0.45 if key in graph.hubs and not matches.named else 1.0)
         return graph
 
@@ -150,6 +168,9 @@ class GraphBuilder:
             names: tuple[str, ...] = ()
             if symbol.kind in FUNCTION_KINDS:
                 names = self._sources.identifiers(symbol.path, symbol.start + 1, end)
+                called = dynamic_call(symbol, self._sources)
+                if called:
+                    graph.dynamic[key] = 0.3 + self._relevance.in_text(called)
             graph.matches[key] = self._relevance.matches(symbol, names)
         return key
 
@@ -334,6 +355,19 @@ class GraphBuilder:
         inside = [s for s in self._index.symbols(owner.path) if s.qualified.rpartition(".")[0] == owner.qualified]
         by_name = {s.name: s for s in inside}
         return next((by_name[name] for name in _IMPLICIT_METHODS if name in by_name), None)
+
+
+_DYNAMIC = re.compile(r"(?:\.|->|::|\b(?=[A-Z_]{3}))[A-Za-z_]\w{2,}\s*\[[^\]\n]{1,60}\]\s*\)?\s*\(")
+_POINTER = re.compile(r"(?:->|\.)\w*->\w+\(|\w->\w+\(|\(\*\w+\)\s*\(")
+
+
+def dynamic_call(symbol: Symbol, sources: Sources) -> str:
+    """The first line of a body that calls what stands in a table or behind a function pointer, or an empty text."""
+    pointers = symbol.path.endswith((".c", ".h", ".cc", ".cpp"))
+    for _, row in sources.code(symbol, limit=400)[1:]:
+        if _DYNAMIC.search(row) or (pointers and _POINTER.search(row)):
+            return row.strip()
+    return ""
 
 
 def _likeliest(caller: Symbol, calls: Sequence[CallEdge]) -> list[CallEdge]:

@@ -8,6 +8,7 @@ this is how the step between two named ones is found. Roots compete by what thei
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,11 @@ DECAY = 0.85
 MAX_STEPS = 13
 MAX_CHILDREN = 5
 MAX_DEPTH = 6
+MAX_FEEDING = 4
+
+_CONSTRUCTORS = ("__init__", "constructor", "__new__", "new")
+_NAMES = re.compile(r"[A-Za-z_]\w*")
+_ASSIGNED = re.compile(r"^\s*(?:let |var |const |auto |mut )*([\w.*\s,>-]{1,80}?)\s*(?::[^=]{1,60})?(?::=|=)(?!=)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,11 +152,62 @@ class ChainFinder:
                 if following.callee in parents or following.callee not in graph.values:
                     continue
                 gain = following.certainty * self._gain(following.callee)
+                if graph.symbols[following.callee].name in _CONSTRUCTORS:
+                    gain -= 0.25
                 if gain > 0.05:
                     pushed += 1
                     heapq.heappush(heap, (-gain * DECAY ** depths[key], pushed, following.callee, following))
+        self._feeding(parents, depths, children)
         steps = tuple(self._in_order(root, children))
         return Chain(steps=steps, score=self._score(steps), covered=self._covered(steps))
+
+    def _feeding(
+        self, parents: dict[Key, Edge | None], depths: dict[Key, int], children: dict[Key, list[Edge]]
+    ) -> None:
+        """Take up calls whose result a kept call needs: its receiver, an argument, or the condition around it.
+
+        No word of the question may name such a call, yet it decides what follows (`value := root.getValue(path)`).
+        """
+        added = 0
+        for caller in list(children):
+            symbol = self._graph.symbols[caller]
+            needed: set[str] = set()
+            for edge in children[caller]:
+                guard = self.guard(edge)
+                row = self._sources.line(edge.path, edge.line).partition("=")
+                needed.update(_NAMES.findall(row[2] or row[0]))
+                needed.update(_NAMES.findall(guard.text if guard else ""))
+            last = max(edge.line for edge in children[caller])
+            taken = 0
+            for edge in self._graph.out.get(caller, []):
+                if (
+                    edge.callee in parents
+                    or edge.line >= last
+                    or edge.certainty < 0.6
+                    or edge.callee not in self._graph.values
+                ):
+                    continue
+                if (
+                    self._graph.symbols[edge.callee].kind in TYPE_KINDS
+                    or self._graph.symbols[edge.callee].name in _CONSTRUCTORS
+                ):
+                    continue
+                assigned = _ASSIGNED.match(self._sources.line(edge.path, edge.line))
+                if assigned is None or edge.path != symbol.path:
+                    continue
+                names = set(_NAMES.findall(assigned.group(1))) - {"self", "this", "err", "ok", "_"}
+                guard = self.guard(edge)
+                if not names & needed or (guard is not None and guard.kind in ("handler", "cleanup")):
+                    continue
+                parents[edge.callee] = edge
+                depths[edge.callee] = depths[caller] + 1
+                children[caller].append(edge)
+                added += 1
+                taken += 1
+                if taken >= 2 or added >= MAX_FEEDING:
+                    break
+            if added >= MAX_FEEDING:
+                return
 
     def guard(self, edge: Edge) -> Guard | None:
         """The guard that matters for this call: a handler or clean-up if any, else the innermost condition."""
@@ -200,9 +257,9 @@ class ChainFinder:
         )
         score = total + 2.0 * coverage / whole
         if self._question.source_terms and self._question.target_terms:
-            half = max(1, len(steps) // 2)
+            top = max(1, min(3, len(steps) - 1))
             source = _mean(
-                [max((self._match(s, t) for s in steps[:half]), default=0.0) for t in self._question.source_terms]
+                [max((self._match(s, t) for s in steps[:top]), default=0.0) for t in self._question.source_terms]
             )
             target = _mean(
                 [max((self._match(s, t) for s in steps[1:]), default=0.0) for t in self._question.target_terms]
@@ -211,6 +268,12 @@ class ChainFinder:
         root = (steps[0].symbol.path, steps[0].symbol.start, steps[0].symbol.qualified)
         if not self._graph.into.get(root):
             score += 0.25
+        score += 0.35 * self._graph.fame.get(root, 0.0)
+        called = max(
+            (self._graph.dynamic.get((s.symbol.path, s.symbol.start, s.symbol.qualified), 0.0) for s in steps),
+            default=0.0,
+        )
+        score += 0.5 * min(1.2, called) if self._question.target_terms else 0.0
         if self._graph.matches[root].named:
             score += 0.8
         return score

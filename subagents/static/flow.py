@@ -292,7 +292,7 @@ def _outside(
     if not re.fullmatch(r"[\w.:>\[\]()&*-]{2,60}", shown) or not tools.builder.usable_name(ref.name):
         return None
     if not module:
-        if not leaf or not ref.receiver or first in external or tools.index.definitions(ref.name, limit=1):
+        if not ref.receiver or first in external or tools.index.definitions(ref.name, limit=1):
             return None
         if first in ("self", "this") and "." not in ref.receiver.removeprefix(first):
             return None
@@ -331,6 +331,7 @@ _STANDARD = words(
     functools hashlib importlib inspect io itertools json logging math operator os pathlib pickle random re
     shutil signal socket string strings struct subprocess sys tempfile textwrap threading time traceback types
     typing urllib uuid warnings weakref errors context sync bytes bufio strconv sort unicode reflect runtime std
-    core alloc stdio.h stdlib.h string.h unistd.h __future__ t cabc warnings heapq bisect
+    core alloc stdio.h stdlib.h string.h unistd.h __future__ t cabc warnings heapq bisect log net path net/http http fmt strings os io url net/url filepath html/template
+    template crypto/tls tls
     """
 )

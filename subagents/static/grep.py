@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from subagents.codebase.types import Snapshot, TextMatch
 from subagents.static.source import Sources
 
 MAX_MATCHES = 600
 TIMEOUT_S = 5.0
+PATTERN_CHARS = 3000
 
 
 class Grep:
@@ -39,6 +40,20 @@ class Grep:
                 self.timed_out.append(f"search {pattern[:60]!r}")
             return list(found.matches)
         return self._one_by_one(re.compile(pattern), paths, limit)
+
+    def names(self, names: Sequence[str], paths: Sequence[str]) -> Iterator[tuple[TextMatch, str]]:
+        """Lines that hold one of these names as a whole word, once for each name in the line."""
+        batch: list[str] = []
+        size = 0
+        for name in [*names, ""]:
+            if batch and (not name or size + len(name) > PATTERN_CHARS):
+                pattern = rf"\b({'|'.join(re.escape(n) for n in batch)})\b"
+                for match in self.lines(pattern, paths):
+                    for found in dict.fromkeys(re.findall(pattern, match.text)):
+                        yield match, found
+                batch, size = [], 0
+            batch.append(name)
+            size += len(name) + 3
 
     def _one_by_one(self, pattern: re.Pattern[str], paths: Sequence[str], limit: int) -> list[TextMatch]:
         matches = []

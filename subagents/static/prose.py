@@ -155,10 +155,9 @@ def mentions(names: Sequence[str], grep: Grep, paths: Sequence[str]) -> list[str
     telling = telling_names(names)
     if not telling:
         return []
-    pattern = rf"\b({'|'.join(re.escape(name) for name in telling)})\b"
     found: dict[str, set[str]] = {}
-    for match in grep.lines(pattern, paths):
-        found.setdefault(match.path, set()).update(re.findall(pattern, match.text))
+    for match, name in grep.names(telling, paths):
+        found.setdefault(match.path, set()).add(name)
     return sorted(found, key=lambda path: (-len(found[path]), path))
 
 

@@ -108,17 +108,15 @@ def _writes(names: Sequence[str], tools: Tools) -> dict[str, list[tuple[TextMatc
     found: dict[str, list[tuple[TextMatch, Symbol]]] = {name: [] for name in names}
     if not names:
         return found
-    alternatives = "|".join(re.escape(name) for name in names)
     seen: Counter[str] = Counter()
-    for match in tools.grep.lines(rf"\b({alternatives})\b", tools.code_paths):
+    for match, name in tools.grep.names(names, tools.code_paths):
         row = match.text
-        for name in dict.fromkeys(re.findall(rf"\b({alternatives})\b", row)):
-            seen[name] += 1
-            if not is_write(row, name) or _EMPTY.search(row) or row.lstrip().startswith(("#", "//", "*")):
-                continue
-            symbol = tools.index.symbol_at(match.path, match.line)
-            if symbol is not None and symbol.kind in FUNCTION_KINDS:
-                found[name].append((match, symbol))
+        seen[name] += 1
+        if not is_write(row, name) or _EMPTY.search(row) or row.lstrip().startswith(("#", "//", "*")):
+            continue
+        symbol = tools.index.symbol_at(match.path, match.line)
+        if symbol is not None and symbol.kind in FUNCTION_KINDS:
+            found[name].append((match, symbol))
     return {name: rows for name, rows in found.items() if seen[name] <= MAX_REFERENCES}
 
 
