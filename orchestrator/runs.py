@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from orchestrator.opening import workspace_of
 from orchestrator.pads import SessionPads
 from orchestrator.report import Report, to_markdown
 from orchestrator.settings import Settings
+from orchestrator.signals import StopAsked, Stopper, stoppable
 from orchestrator.view import View
 from scratch.redaction import Redactor
 from subagents.codebase.repository import head_commit, locate, repository_key
@@ -51,6 +51,7 @@ class Request:
     limits: RunLimits
 
 
+_MANIFEST = "manifest.json"
 LONGEST_QUESTION = 20_000
 """Characters. A question with a whole issue report in it fits."""
 
@@ -69,19 +70,20 @@ def start(request: Request, settings: Settings, view: View, announce: Callable[[
     request = replace(request, question=redactor.text(question), repo=request.repo.absolute())
     store = SessionStore(settings.state_dir, redact=redactor.json)
     session = store.create(repository_key(locate(request.repo).root))
-    born = False
     try:
-        with open_snapshot(request.repo, scope=request.scope, store=session.snapshot_store) as snapshot:
+        with (
+            stoppable() as stopper,
+            open_snapshot(request.repo, scope=request.scope, store=session.snapshot_store) as snapshot,
+        ):
             manifest = _first_manifest(session, snapshot, request)
             session.write_manifest(manifest)
-            born = True
             announce(session.id)
-            return _work(session, manifest, snapshot, request.limits, settings, redactor, view)
-    except KeyboardInterrupt:
-        raise Interrupted(session.id if born else "") from None
+            return _work(session, manifest, snapshot, request.limits, settings, redactor, view, stopper)
+    except StopAsked:
+        raise Interrupted(session.id if session.has(_MANIFEST) else "") from None
     finally:
         session.close()
-        if not born:
+        if not session.has(_MANIFEST):
             store.remove(_unborn(session))
 
 
@@ -118,9 +120,12 @@ def again(
         announce(session.id)
         _say_what_moved(root, pinned, view)
         try:
-            with open_snapshot(root, scope=manifest.scope, store=session.snapshot_store, pinned=pinned) as snapshot:
-                return _work(session, manifest, snapshot, limits, settings, redactor, view)
-        except KeyboardInterrupt:
+            with (
+                stoppable() as stopper,
+                open_snapshot(root, scope=manifest.scope, store=session.snapshot_store, pinned=pinned) as snapshot,
+            ):
+                return _work(session, manifest, snapshot, limits, settings, redactor, view, stopper)
+        except StopAsked:
             raise Interrupted(session.id) from None
 
 
@@ -162,6 +167,7 @@ def _work(
     settings: Settings,
     redactor: Redactor,
     view: View,
+    stopper: Stopper,
 ) -> Report:
     """Index, run the coordinator, keep the report. What ends early leaves a manifest that says how."""
     with workspace_of(snapshot, question=manifest.question, cache_dir=settings.cache_dir, view=view) as workspace:
@@ -177,7 +183,7 @@ def _work(
             view=view,
         )
         try:
-            result = asyncio.run(_until_stopped(coordinator, engine))
+            result = asyncio.run(_until_stopped(coordinator, engine, stopper))
         except asyncio.CancelledError:
             coordinator.save(coordinator.manifest.with_status("interrupted"))
             raise Interrupted(session.id) from None
@@ -207,23 +213,17 @@ def _kept(session: Session, coordinator: Coordinator, result: Result, snapshot: 
     return report
 
 
-async def _until_stopped(coordinator: Coordinator, engine: Engine) -> Result:
-    """Run; the first SIGINT, SIGTERM or SIGHUP cancels (state is saved), a second one leaves at once."""
-    loop = asyncio.get_running_loop()
+async def _until_stopped(coordinator: Coordinator, engine: Engine, stopper: Stopper) -> Result:
+    """Run; the first signal cancels, so that everything is saved and closed on the way out."""
     work = asyncio.current_task()
-    asked = 0
+    loop = asyncio.get_running_loop()
 
-    def stop(number: int) -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 1:
-            os._exit(130)  # every step is durable already; nothing of ours waits in memory
+    def cancel() -> None:
         if work is not None:
-            work.cancel(f"signal {number}")
+            loop.call_soon_threadsafe(work.cancel)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop, number)
-    try:
-        return await coordinator.run()
-    finally:
-        await engine.close()
+    with stopper.instead(cancel):
+        try:
+            return await coordinator.run()
+        finally:
+            await engine.close()

@@ -18,3 +18,7 @@ def leadline(tmp_path: Path) -> Leadline:
 def shop(tmp_path: Path) -> Path:
     """A tiny real repository."""
     return make_shop(tmp_path / "shop")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--every-step", action="store_true", help="crash tests: every durable step, not a sample")
