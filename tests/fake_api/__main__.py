@@ -22,20 +22,22 @@ async def serve(port_file: Path, options: dict[str, object], *, watch_stdin: boo
     await server.start()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.stopping.set)
-    if watch_stdin:
-        await end_with_stdin(server)
+    watch = await end_with_stdin(server) if watch_stdin else None
     announce(port_file, server.port)
     await server.stopping.wait()
+    if watch is not None:
+        watch.cancel()
     await server.stop()
 
 
-async def end_with_stdin(server: Server) -> None:
+async def end_with_stdin(server: Server) -> asyncio.Task[bytes]:
     """Stop when standard input ends, which it does when the parent dies, however it dies."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     watch = loop.create_task(reader.read())
     watch.add_done_callback(lambda _: server.stopping.set())
+    return watch
 
 
 def announce(port_file: Path, port: int) -> None:

@@ -96,8 +96,7 @@ def _compact(
     charge.kind = "compaction"
     answered.charges.append(charge)
     iterations.append({"type": "compaction", **_cache_fields(use), "output_tokens": written.output_tokens})
-    prefix = signing.end(read.body, read.messages)
-    return compaction.block(text, read.spec.id, prefix, on_demand=edit["type"] == "summarize")
+    return compaction.block(text, read.spec.id, read.prefix, on_demand=edit["type"] == "summarize")
 
 
 def _last_user_turn(call: Call) -> list[dict[str, Any]]:
@@ -136,7 +135,7 @@ def _sample(service: Service, read: Read, call: Call, model: Model, prompt_token
 
 def _finish_blocks(read: Read, said: list[Block], content: list[Block], mark: str) -> None:
     """Sign thinking over all that precedes it, number the calls."""
-    prefix = signing.end(read.body, read.messages)
+    prefix = read.prefix
     for block in content:
         prefix = signing.extend(prefix, "assistant", block)
     show = thinking.shown(read.body)

@@ -32,8 +32,11 @@ class Edited:
 
 
 def apply(body: Mapping[str, Any], messages: Sequence[Message], *, base_tokens: int, scale: float) -> Edited:
-    """Apply the clearing edits in the order given. `base_tokens`: tools and system, at scale 1."""
-    result = Edited(after_compaction(messages))
+    """Apply the clearing edits in the order given, to messages as `after_compaction` leaves them.
+
+    `base_tokens`: tools and system, at scale 1.
+    """
+    result = Edited(list(messages))
     for edit in (body.get("context_management") or {}).get("edits") or ():
         match edit["type"]:
             case "clear_thinking_20251015":
@@ -47,17 +50,16 @@ def apply(body: Mapping[str, Any], messages: Sequence[Message], *, base_tokens: 
 
 def after_compaction(messages: Sequence[Message]) -> list[Message]:
     """Without what stands before the last compaction block that has content; empty ones count for nothing."""
-    last = None
-    for i, message in enumerate(messages):
-        for j, block in enumerate(message["content"]):
-            if block.get("type") == "compaction" and block.get("content") is not None:
-                last = (i, j)
+    found = [(i, j) for i, m in enumerate(messages) for j, b in enumerate(m["content"]) if b["type"] == "compaction"]
+    if not found:
+        return list(messages)
+    last = next(((i, j) for i, j in reversed(found) if messages[i]["content"][j].get("content") is not None), None)
     kept = list(messages)
     if last is not None:
         i, j = last
         kept = [{**messages[i], "content": messages[i]["content"][j:]}, *messages[i + 1 :]]
     return [
-        {**m, "content": [b for b in m["content"] if b.get("type") != "compaction" or b.get("content") is not None]}
+        {**m, "content": [b for b in m["content"] if b["type"] != "compaction" or b.get("content") is not None]}
         for m in kept
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -45,23 +46,54 @@ class Prompt:
         return self.cumulative[-1] if self.cumulative else self.overhead_tokens
 
 
-class TokenMemo:
-    """Remembers the token count of a block by its digest: a long history is counted once, not at each turn."""
+@dataclass(frozen=True, slots=True)
+class KnownBlock:
+    """A block that was seen before, without its cache mark."""
+
+    value: Mapping[str, Any]
+    digest: bytes
+    tokens: int
+    ttl: str | None
+
+
+class PromptMemo:
+    """Remembers messages by the hash of their bytes: a long history is checked and counted once, not at each turn."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, int] = {}
+        self._tokens: dict[bytes, int] = {}
+        self._messages: dict[bytes, tuple[KnownBlock, ...]] = {}
+        self.valid: set[tuple[bytes, bool, bool]] = set()
+        """Messages that passed the checks of `turns.check_messages`, under which rules."""
 
-    def count(self, digest: bytes, block: Mapping[str, Any]) -> int:
-        known = self._known.get(digest)
+    def block(self, value: Mapping[str, Any]) -> KnownBlock:
+        mark = value.get("cache_control")
+        plain = {k: v for k, v in value.items() if k != "cache_control"} if "cache_control" in value else value
+        digest = hashlib.sha256(orjson.dumps(plain)).digest()
+        known = self._tokens.get(digest)
         if known is None:
-            known = self._known[digest] = tokens.block_tokens(block)
+            known = self._tokens[digest] = tokens.block_tokens(plain)
+        return KnownBlock(plain, digest, known, mark.get("ttl", "5m") if isinstance(mark, Mapping) else None)
+
+    def message(self, message: Message, digest: bytes | None) -> tuple[KnownBlock, ...]:
+        """The blocks of a message; `digest` is that of its bytes, if known."""
+        key = digest or message_digest(message)
+        known = self._messages.get(key)
+        if known is None:
+            known = self._messages[key] = tuple(self.block(block) for block in message.get("content") or ())
         return known
 
 
+def message_digest(message: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(orjson.dumps(message)).digest()
+
+
 def normalise(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """The same messages with list content. Consecutive turns are not merged here: indices stay those of the request."""
+    """The same messages with list content; those that have it already are the very same objects.
+
+    Consecutive turns are not merged here: indices stay those of the request.
+    """
     return [
-        {**m, "content": [{"type": "text", "text": m["content"]}]} if isinstance(m.get("content"), str) else dict(m)
+        {**m, "content": [{"type": "text", "text": m["content"]}]} if isinstance(m.get("content"), str) else m  # type: ignore[misc]
         for m in messages
     ]
 
@@ -72,8 +104,17 @@ def rendered(messages: Sequence[Message]) -> list[tuple[int, Message]]:
     return [(i, m) for i, m in enumerate(messages) if m.get("clear_at") != "next_user_message" or i > last_user]
 
 
-def build(body: Mapping[str, Any], messages: Sequence[Message], spec: ModelSpec, memo: TokenMemo) -> Prompt:
-    """Flatten a request. `messages` are those to be shown, after any context edit."""
+def build(
+    body: Mapping[str, Any],
+    messages: Sequence[Message],
+    spec: ModelSpec,
+    memo: PromptMemo,
+    known_digests: Mapping[int, bytes] = MappingProxyType({}),
+) -> Prompt:
+    """Flatten a request. `messages` are those to be shown, after any context edit.
+
+    `known_digests`: digests of messages by the identity of the object.
+    """
     blocks: list[PromptBlock] = []
     digests: list[bytes] = []
     tools = list(body.get("tools") or ())
@@ -81,14 +122,21 @@ def build(body: Mapping[str, Any], messages: Sequence[Message], spec: ModelSpec,
     if isinstance(system, str):
         system = [{"type": "text", "text": system}]
     rolling = hashlib.sha256(spec.id.encode()).digest()
+
+    def add(known: KnownBlock, section: str, role: str, message: int, index: int, rolling: bytes) -> bytes:
+        rolling = hashlib.sha256(rolling + role.encode() + known.digest).digest()
+        blocks.append(PromptBlock(section, role, message, index, known.value, known.digest, known.tokens, known.ttl))
+        digests.append(rolling)
+        return rolling
+
     for n, tool in enumerate(tools):
-        rolling = _add(blocks, digests, rolling, memo, "tools", "", -1, n, tool)
+        rolling = add(memo.block(tool), "tools", "", -1, n, rolling)
     for n, part in enumerate(system):
-        rolling = _add(blocks, digests, rolling, memo, "system", "", -1, n, part)
+        rolling = add(memo.block(part), "system", "", -1, n, rolling)
     rolling = hashlib.sha256(rolling + _message_settings(body)).digest()
     for number, message in rendered(messages):
-        for n, block in enumerate(message.get("content") or ()):
-            rolling = _add(blocks, digests, rolling, memo, "messages", message["role"], number, n, block)
+        for n, known in enumerate(memo.message(message, known_digests.get(id(message)))):
+            rolling = add(known, "messages", message["role"], number, n, rolling)
     _automatic_breakpoint(body, blocks)
     prompt = Prompt(blocks, digests, tokens.TOOLS_OVERHEAD if tools else 0, spec.token_scale)
     total, previous = prompt.overhead_tokens, -1
@@ -104,27 +152,6 @@ def _message_settings(body: Mapping[str, Any]) -> bytes:
     """Settings that take part in the messages' cache key: a change of any misses the messages, not tools and system."""
     output = body.get("output_config") or {}
     return orjson.dumps([body.get("thinking"), body.get("tool_choice"), output.get("effort")])
-
-
-def _add(
-    blocks: list[PromptBlock],
-    digests: list[bytes],
-    rolling: bytes,
-    memo: TokenMemo,
-    section: str,
-    role: str,
-    message: int,
-    index: int,
-    value: Mapping[str, Any],
-) -> bytes:
-    mark = value.get("cache_control")
-    plain = {k: v for k, v in value.items() if k != "cache_control"} if "cache_control" in value else value
-    digest = hashlib.sha256(orjson.dumps(plain)).digest()
-    rolling = hashlib.sha256(rolling + role.encode() + digest).digest()
-    ttl = mark.get("ttl", "5m") if isinstance(mark, Mapping) else None
-    blocks.append(PromptBlock(section, role, message, index, plain, digest, memo.count(digest, plain), ttl))
-    digests.append(rolling)
-    return rolling
 
 
 def _automatic_breakpoint(body: Mapping[str, Any], blocks: list[PromptBlock]) -> None:

@@ -26,7 +26,7 @@ from tests.fake_api.limits import RateLimit
 from tests.fake_api.listing import list_models, one_model
 from tests.fake_api.models.base import Call, Model
 from tests.fake_api.persona import Persona
-from tests.fake_api.prompt import Message, Prompt, TokenMemo
+from tests.fake_api.prompt import Message, Prompt, PromptMemo
 from tests.fake_api.record import RecordedRequest, StoredBody
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -85,11 +85,19 @@ class Read:
     body: dict[str, Any]
     spec: ModelSpec
     messages: list[Message]
+    """As sent, with list content."""
     shown: list[Message]
-    prompt: Prompt
-    edited: context_edits.Edited
+    """As the model will see them."""
+    digests: Mapping[int, bytes]
     transformations: list[dict[str, str]]
-    original_tokens: int
+    prompt: Prompt = field(init=False)
+    edited: context_edits.Edited = field(init=False)
+    original_tokens: int = 0
+
+    @property
+    def prefix(self) -> bytes:
+        """What thinking of the reply is bound to; models that bind nothing need not know."""
+        return signing.end(self.body, self.messages) if self.spec.binds_thinking else b""
 
 
 class Service:
@@ -99,7 +107,7 @@ class Service:
         self.settings = settings
         self.clock = clock
         self.cache = PromptCache(clock)
-        self.memo = TokenMemo()
+        self.memo = PromptMemo()
         self.turns = Turns()
         self.diagnosis = Diagnosis()
         self.requests: list[RecordedRequest] = []
@@ -207,11 +215,12 @@ class Service:
             validation.check_fields(body, counting=counting, version=version)
             validation.check_betas(body, incoming.betas)
         spec = self._spec(body["model"])
+        digests: dict[int, bytes] = {}
         if strict:
             validation.check_settings(body, spec, incoming.betas)
             validation.check_tools(body)
             validation.check_system(body)
-            turns.check_messages(body["messages"], spec, incoming.betas)
+            digests = turns.check_messages(body["messages"], spec, incoming.betas, self.memo.valid)
             validation.check_breakpoints(body)
         elif (body.get("output_config") or {}).get("format") and persona.structured_outputs == "refused":
             raise invalid("output_config: Extra inputs are not permitted")
@@ -226,21 +235,22 @@ class Service:
             check_signatures(messages)
             result = thinking.check(body, messages, spec)
             checked, transformations = result.messages, result.transformations
-        return self._edit(body, spec, messages, checked, transformations)
+        return self._edit(Read(body, spec, messages, checked, digests, transformations))
 
-    def _edit(
-        self,
-        body: dict[str, Any],
-        spec: ModelSpec,
-        messages: list[Message],
-        checked: list[Message],
-        transformations: list[dict[str, str]],
-    ) -> Read:
-        whole = prompt.build(body, context_edits.after_compaction(checked), spec, self.memo)
-        base = sum(block.tokens for block in whole.blocks if block.section != "messages") + whole.overhead_tokens
-        edited = context_edits.apply(body, checked, base_tokens=base, scale=spec.token_scale)
-        shown = prompt.build(body, edited.messages, spec, self.memo) if edited.applied else whole
-        return Read(body, spec, messages, edited.messages, shown, edited, transformations, whole.tokens)
+    def _edit(self, read: Read) -> Read:
+        """Apply the context edits of the request and count what is left."""
+        body, spec = read.body, read.spec
+        read.edited = context_edits.Edited(context_edits.after_compaction(read.shown))
+        read.prompt = prompt.build(body, read.edited.messages, spec, self.memo, read.digests)
+        read.original_tokens = read.prompt.tokens
+        if body.get("context_management") is not None:
+            fixed = sum(block.tokens for block in read.prompt.blocks if block.section != "messages")
+            base = fixed + read.prompt.overhead_tokens
+            read.edited = context_edits.apply(body, read.edited.messages, base_tokens=base, scale=spec.token_scale)
+            if read.edited.applied:
+                read.prompt = prompt.build(body, read.edited.messages, spec, self.memo, read.digests)
+        read.shown = read.edited.messages
+        return read
 
     def _spec(self, model: str) -> ModelSpec:
         spec = self.settings.specs.get(model)

@@ -74,8 +74,7 @@ def extend(prefix: bytes, role: str, block: Mapping[str, Any]) -> bytes:
         )
         if seal is not None:
             return seal.prefix
-    data = orjson.dumps(plain(block), option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(prefix + role.encode() + data).digest()
+    return hashlib.sha256(prefix + role.encode() + _essence(block)).digest()
 
 
 def walk(body: Mapping[str, Any], messages: Sequence[Message]) -> Iterator[tuple[int, int, Mapping[str, Any], bytes]]:
@@ -96,11 +95,22 @@ def end(body: Mapping[str, Any], messages: Sequence[Message]) -> bytes:
     return prefix
 
 
+def _essence(block: Mapping[str, Any]) -> bytes:
+    """The bytes that stand for a block; text and results in text, which are nearly all, without going through JSON."""
+    kind, content = block.get("type"), block.get("content")
+    if kind == "text":
+        return b"text\0" + str(block["text"]).encode("utf-8", "surrogatepass")
+    if isinstance(content, list) and len(content) == 1 and content[0].get("type") == "text":
+        content = content[0]["text"]
+    if kind == "tool_result" and isinstance(content, str):
+        head = f"result\0{block['tool_use_id']}\0{bool(block.get('is_error'))}\0"
+        return (head + content).encode("utf-8", "surrogatepass")
+    return orjson.dumps(plain(block), option=orjson.OPT_SORT_KEYS)
+
+
 def plain(block: Mapping[str, Any]) -> dict[str, Any]:
     """A block without its cache mark and without fields that are null or default, which clients add in passing."""
     plain = {k: v for k, v in block.items() if v is not None and k != "cache_control"}
     if plain.get("is_error") is False:
         del plain["is_error"]
-    if isinstance(plain.get("content"), str) and plain.get("type") == "tool_result":
-        plain["content"] = [{"type": "text", "text": plain["content"]}]
     return plain

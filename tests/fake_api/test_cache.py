@@ -193,7 +193,7 @@ def test_parts_always_add_up_to_the_prompt(sizes: list[int], marks: set[int]) ->
     messages = [{"role": "user", "content": content}]
     spec = MODELS[PLAIN]
     cache = PromptCache(Clock())
-    built = prompt.build({}, copy.deepcopy(messages), spec, prompt.TokenMemo())
+    built = prompt.build({}, copy.deepcopy(messages), spec, prompt.PromptMemo())
     for _ in range(2):
         use = cache.measure(built, spec.min_cache_tokens)
         assert use.input_tokens + use.write_tokens + use.read_tokens == built.tokens

@@ -9,7 +9,7 @@ from typing import Any
 from tests.fake_api import fields
 from tests.fake_api.catalog import ModelSpec
 from tests.fake_api.errors import invalid
-from tests.fake_api.prompt import Message
+from tests.fake_api.prompt import Message, message_digest
 from tests.fake_api.validation import MAX_MESSAGES, check_block
 
 ROLES = ("user", "assistant", "system")
@@ -25,16 +25,27 @@ class Turn:
     """Where a block stands in the request (`messages.{i}.content.{j}`) and the block."""
 
 
-def check_messages(raw: Any, spec: ModelSpec, betas: frozenset[str]) -> None:
-    """Each message on its own: role, fields, blocks."""
+def check_messages(
+    raw: Any, spec: ModelSpec, betas: frozenset[str], valid: set[tuple[bytes, bool, bool]]
+) -> dict[int, bytes]:
+    """Each message on its own: role, fields, blocks. `valid` are messages that passed before; it grows.
+
+    Returns the digest of each message by the identity of the object.
+    """
     if not isinstance(raw, list):
         raise invalid("messages: Input should be a valid list")
     if not raw:
         raise invalid("messages: at least one message is required")
     if len(raw) > MAX_MESSAGES:
         raise invalid(f"messages: List should have at most {MAX_MESSAGES} items")
+    rules = (spec.accepts_system_messages, fields.CLEAR_AT_BETA in betas)
+    digests: dict[int, bytes] = {}
     for n, message in enumerate(raw):
-        _check_message(message, f"messages.{n}", spec, betas)
+        digests[id(message)] = digest = message_digest(message)
+        if (digest, *rules) not in valid:
+            _check_message(message, f"messages.{n}", spec, betas)
+            valid.add((digest, *rules))
+    return digests
 
 
 def _check_message(message: Any, at: str, spec: ModelSpec, betas: frozenset[str]) -> None:
