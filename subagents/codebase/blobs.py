@@ -10,8 +10,9 @@ import os
 import select
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from subagents.codebase.confined import ConfinedFolder, TooLarge
 from subagents.codebase.freeze import READ_LIMIT_BYTES
@@ -24,6 +25,9 @@ _BATCH = 256
 """Requests written before replies are read; they must fit into a pipe (64 KiB) so that neither side blocks."""
 
 
+_Reply = TypeVar("_Reply")
+
+
 class _NoReply(Exception):
     """cat-file died or did not answer."""
 
@@ -34,16 +38,19 @@ class _CatFile:
     def __init__(self, git: Git, mode: str) -> None:
         self._git = git
         self._mode = mode
+        self._nothing = "0" * (64 if git.object_format == "sha256" else 40)
+        self._end = f"{self._nothing} missing\n".encode()
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = bytearray()
 
     def ask(self, names: Sequence[str]) -> None:
+        """Request objects. After the last reply comes one for an object that cannot exist: see `finish`."""
         if self._process is None:
             self._process = self._git.interactive(["cat-file", self._mode])
             self._buffer.clear()
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write("".join(f"{name}\n" for name in names).encode())
+            self._process.stdin.write("".join(f"{name}\n" for name in (*names, self._nothing)).encode())
             self._process.stdin.flush()
         except OSError as error:
             raise _NoReply from error
@@ -62,8 +69,15 @@ class _CatFile:
         del self._buffer[:size]
         return found
 
+    def finish(self) -> None:
+        """All replies were read; if git thinks otherwise, begin anew with another process."""
+        if self.line() + b"\n" != self._end:
+            raise _NoReply
+
     def _fill(self, wanted: int) -> None:
         assert self._process is not None and self._process.stdout is not None
+        if self._buffer.endswith(self._end):
+            raise _NoReply  # an object is shorter than it claims: what is missing will never come
         fd = self._process.stdout.fileno()
         ready = select.poll()
         ready.register(fd, select.POLLIN)
@@ -106,44 +120,48 @@ class ObjectReader:
 
     def _sizes(self, blobs: Sequence[str]) -> list[int | str]:
         found: list[int | str] = []
-        while len(found) < len(blobs):
-            try:
-                self._check.ask(blobs[len(found) :])
-                while len(found) < len(blobs):
-                    found.append(self._size(self._check.line()))
-            except _NoReply:
-                self._check.close()
-                found.append("damaged object")
+        self._replies(self._check, blobs, found, self._size)
         return found
-
-    def _size(self, reply: bytes) -> int | str:
-        words = reply.split(b" ")
-        if len(words) != 3 or words[1] != b"blob":
-            return "missing object" if reply.endswith(b" missing") else "no blob"
-        size = int(words[2])
-        return f"too_large:{size}" if size > self._limit else size
 
     def _contents(self, blobs: Sequence[str]) -> list[bytes | str]:
         found: list[bytes | str] = []
+        self._replies(self._content, blobs, found, self._one)
+        return found
+
+    def _replies(
+        self, source: _CatFile, blobs: Sequence[str], found: list[_Reply], take: Callable[[str], _Reply]
+    ) -> None:
+        """One reply for each blob. A damaged object costs its own reply and a new process, not those of the others."""
         while len(found) < len(blobs):
             try:
-                self._content.ask(blobs[len(found) :])
+                source.ask(blobs[len(found) :])
                 while len(found) < len(blobs):
-                    found.append(self._one(blobs[len(found)]))
+                    found.append(take(blobs[len(found)]))
+                source.finish()
             except _NoReply:
-                self._content.close()
-                found.append("damaged object")
-        return found
+                source.close()
+                if len(found) < len(blobs):
+                    found.append("damaged object")  # type: ignore[arg-type]
+
+    def _size(self, blob: str) -> int | str:
+        words = self._check.line().split(b" ")
+        if words[0] != blob.encode():
+            raise _NoReply
+        if len(words) != 3 or words[1] != b"blob":
+            return "missing object" if words[1:] == [b"missing"] else "no blob"
+        size = int(words[2])
+        return f"too_large:{size}" if size > self._limit else size
 
     def _one(self, blob: str) -> bytes | str:
         words = self._content.line().split(b" ")
-        if len(words) != 3:
+        if words[1:] == [b"missing"]:
             return "missing object"
-        size = int(words[2])
-        if size > self._limit:
+        if words[0] != blob.encode() or len(words) != 3 or int(words[2]) > self._limit:
             raise _NoReply
-        data = self._content.exactly(size + 1)[:-1]
-        return data if object_id(self._git.object_format, "blob", data) == blob else "damaged object"
+        data = self._content.exactly(int(words[2]) + 1)[:-1]
+        if object_id(self._git.object_format, "blob", data) != blob:
+            raise _NoReply  # its size may be a lie too, so what follows could be anything
+        return data
 
     def close(self) -> None:
         with self._lock:

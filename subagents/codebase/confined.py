@@ -6,11 +6,13 @@ put in place between a check and the opening leads nowhere. Only regular files a
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 from types import TracebackType
 
+from manifests.errors import UsageError
 from subagents.codebase.paths import is_plain
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -143,9 +145,19 @@ def read_all(fd: int, expected: int, limit: int) -> bytes:
 
 
 def read_small(root: Path, raw: bytes, limit: int = 1 << 20) -> bytes | None:
-    """Content of a small regular file below a root, or None when it is not there or not such a file."""
+    """Content of a small regular file below a root, or None when it is not there or not such a file.
+
+    Raises UsageError when it cannot be read or is larger than it may be.
+    """
     with ConfinedFolder(root) as folder:
         try:
             return folder.read(raw, limit)[0]
         except (FileNotFoundError, NotADirectoryError, Outside):
             return None
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO):
+                return None  # a link, or a socket
+            name = str(root / os.fsdecode(raw))
+            raise UsageError(
+                f"cannot read {name!r}: {error.strerror or error}", hint="check it and its permissions"
+            ) from error

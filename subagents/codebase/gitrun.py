@@ -32,7 +32,7 @@ ObjectFormat = Literal["sha1", "sha256"]
 
 MINIMUM_GIT = (2, 25)
 GIT_TIMEOUT_S = 120.0
-GIT_OUTPUT_BYTES = 512 * 1024 * 1024
+GIT_OUTPUT_BYTES = 256 * 1024 * 1024
 MEMORY_BYTES = 2 * 1024 * 1024 * 1024
 _MESSAGE_CHARS = 300
 
@@ -187,7 +187,7 @@ class Git:
         *,
         stdin: IO[bytes] | bytes | None = None,
         timeout_s: float = GIT_TIMEOUT_S,
-        max_bytes: int = GIT_OUTPUT_BYTES,
+        max_bytes: int | None = None,
     ) -> bytes:
         """Standard output of one command. Raises GitFailed (or its subclasses), UsageError when git is missing."""
         return b"".join(self.stream(args, stdin=stdin, timeout_s=timeout_s, max_bytes=max_bytes))
@@ -198,7 +198,7 @@ class Git:
         *,
         stdin: IO[bytes] | bytes | None = None,
         timeout_s: float = GIT_TIMEOUT_S,
-        max_bytes: int = GIT_OUTPUT_BYTES,
+        max_bytes: int | None = None,
     ) -> Iterator[bytes]:
         """Standard output in pieces as it comes. Closing the iterator early ends git."""
         command = next((str(arg) for arg in args if not str(arg).startswith("-")), "")
@@ -206,7 +206,7 @@ class Git:
         with _as_file(stdin) as source, tempfile.TemporaryFile() as errors:
             process = self._start(args, source, errors)
             try:
-                yield from _bounded(process, command, deadline, max_bytes)
+                yield from _bounded(process, command, deadline, GIT_OUTPUT_BYTES if max_bytes is None else max_bytes)
                 code = process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired as error:
                 raise GitTimeout(command, -1, "did not end") from error

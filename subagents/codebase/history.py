@@ -83,7 +83,7 @@ class Cochange:
 def recent_commits(
     snapshot: FrozenSnapshot, limit: int = 1_500, *, with_paths: bool = True, timeout_s: float = 10.0
 ) -> History:
-    """The last commits that lead to the snapshot. Merges and the first commit of a shallow clone carry no paths."""
+    """The last commits that lead to the snapshot. Merges, and the first commit of a shallow clone, carry no paths."""
     arguments = ["--name-only"] if with_paths else []
     return _log(snapshot, [*_QUICK, *arguments], [], limit, timeout_s)
 
@@ -154,7 +154,8 @@ def _log(
         return History()
     mark = secrets.token_hex(12)  # so that no path can pass for the beginning of a commit
     command: list[str | bytes] = [
-        "-c", "log.showRoot=false", "log", "-z", f"--max-count={limit}", f"--format=tformat:{mark}%H%n%ct%n%an%n%s",
+        "-c", f"log.showRoot={str(not _is_shallow(snapshot)).lower()}",
+        "log", "-z", f"--max-count={limit}", f"--format=tformat:{mark}%H%n%ct%n%an%n%s",
         *options, "--end-of-options", commit, "--", *paths,
     ]  # fmt: skip
     read = bytearray()
@@ -170,6 +171,11 @@ def _log(
     if not complete:
         parts = parts[:-1]
     return History(commits=tuple(_commit(part) for part in parts), complete=complete)
+
+
+def _is_shallow(snapshot: FrozenSnapshot) -> bool:
+    """Where history is cut off, the oldest commit seems to have made every file: it should not tell of changes."""
+    return (snapshot.git.view / "shallow").exists()
 
 
 def _commit(part: bytes) -> Commit:

@@ -149,7 +149,7 @@ def _from_git_file(folder: Path, dot_git: Path) -> GitPlace:
     target = folder / os.fsdecode(content[len(b"gitdir: ") :].rstrip(b"\r\n"))
     refused = UsageError(
         f"{str(dot_git)!r} points to {str(target)!r}, which does not point back",
-        hint="a moved worktree is mended by `git worktree repair`, a copied submodule by `git submodule update`",
+        hint="`git worktree repair` mends a moved worktree; a git folder kept apart needs `core.worktree` set to here",
     )
     try:
         git_dir = target.resolve(strict=True)

@@ -8,7 +8,6 @@ cannot show anything else. One thread, files in path order: the same search stop
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 import re
@@ -90,6 +89,8 @@ def _from_wheel() -> str | None:
 
 async def search_text_async(snapshot: FrozenSnapshot, pattern: str, **options: Any) -> TextSearchResult:
     """`search_text` in a thread, with its options."""
+    import asyncio
+
     return await asyncio.to_thread(search_text, snapshot, pattern, **options)
 
 

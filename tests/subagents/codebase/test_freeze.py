@@ -319,7 +319,7 @@ def without_clashes(files: dict[bytes, tuple[bytes, bool]]) -> dict[bytes, tuple
     return {path: what for path, what in files.items() if not any(other.startswith(path + b"/") for other in files)}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=FILES.map(without_clashes), after=FILES.map(without_clashes), staged=st.booleans())
 def test_frozen_trees_equal_gits_own(
     before: dict[bytes, tuple[bytes, bool]], after: dict[bytes, tuple[bytes, bool]], staged: bool
