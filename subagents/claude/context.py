@@ -6,7 +6,7 @@ The decision is written down with the step, so that assembling stays a pure func
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -65,7 +65,7 @@ class ContextKeeper:
         rebuilt = edits.compacted > history.edits.compacted or (
             edits.mode != "behind" and edits.cleared > history.edits.cleared
         )
-        text, whole = self._state_text(state, rebuilt=rebuilt)
+        text, whole = self._state_text(state, rebuilt=rebuilt, said=recorded_by(results))
         return replace(user, state=text, state_whole=whole), edits
 
     def opening_state(self, state: StateBlock) -> str:
@@ -148,19 +148,25 @@ class ContextKeeper:
         bound = min(self.policy.summary_tokens, self.policy.budget_tokens // 8)
         return compacted(history, before=before, max_tokens=bound, full_text_ref=ref)
 
-    def _state_text(self, state: StateBlock, *, rebuilt: bool) -> tuple[str, bool]:
+    def _state_text(self, state: StateBlock, *, rebuilt: bool, said: Collection[str] = ()) -> tuple[str, bool]:
         """Whole when the context was rebuilt, when deltas have grown as large as the block, or when it is long ago."""
         bound = min(self.policy.state_tokens, self.policy.budget_tokens // 6)
         if self.sent is not None and not rebuilt and state.step - self.whole_at < self.policy.whole_state_steps:
-            delta = state.delta_from(self.sent)
+            delta = state.delta_from(self.sent, said=said)
             cost = text_tokens(delta) if delta else 0
             if self.deltas_tokens + cost <= max(400, text_tokens(state.render(max_tokens=bound))):
-                if delta:
+                if delta or said:
                     self.sent = state
                     self.deltas_tokens += cost
                 return delta, False
         self.sent, self.whole_at, self.deltas_tokens = state, state.step, 0
         return state.render(max_tokens=bound), True
+
+
+def recorded_by(results: Sequence[ToolResult]) -> set[str]:
+    """Short ids of the findings that these calls recorded; see `tools.recording.record_finding` for the line."""
+    lines = [r.log for r in results if r.tool == "record_finding" and not r.is_error and r.log]
+    return {line.split()[1].rstrip(":") for line in lines if len(line.split()) > 1}
 
 
 def step_tokens(pair: Pair, *, cleared: bool) -> int:

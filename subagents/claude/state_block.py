@@ -7,7 +7,7 @@ conversation with signed thinking in it must not change, and because standing te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from scratch.findings import Finding
@@ -54,15 +54,24 @@ class StateBlock:
         tail = [f"Budget: {self.budget}"] if self.budget else []
         return "\n".join([*head, *body, *tail, CLOSE])
 
-    def delta_from(self, sent: StateBlock) -> str:
-        """What changed since `sent`, or empty. Never what was read and searched: the calls themselves say that."""
-        lines = [f"New finding: {line}" for line in self.findings if line not in set(sent.findings)]
-        lines += [f"Withdrawn finding: {line}" for line in sent.findings if line not in set(self.findings)]
-        lines += [f"New question: {line}" for line in self.open_questions if line not in set(sent.open_questions)]
-        lines += [f"Settled question: {line}" for line in sent.open_questions if line not in set(self.open_questions)]
+    def delta_from(self, sent: StateBlock, *, said: Collection[str] = ()) -> str:
+        """What changed since `sent`, or empty. Never what was read and searched: the calls themselves say that.
+
+        `said` holds short ids of findings whose call and answer stand in this very step, claim and all.
+        """
+        new = [line for line in _added(sent.findings, self.findings) if line[1:10] not in said]
+        lines = [f"New finding: {line}" for line in new]
+        lines += [f"Withdrawn finding: {line}" for line in _added(self.findings, sent.findings)]
+        lines += [f"New question: {line}" for line in _added(sent.open_questions, self.open_questions)]
+        lines += [f"Settled question: {line}" for line in _added(self.open_questions, sent.open_questions)]
         if self.budget and self.budget != sent.budget and (lines or self.step - sent.step >= 5):
             lines.append(f"Budget: {self.budget}")
         return "\n".join([f"{OPEN} (changes, after step {self.step})", *lines, CLOSE]) if lines else ""
+
+
+def _added(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    known = set(before)
+    return [line for line in after if line not in known]
 
 
 def _bounded(title: str, lines: Sequence[str], room: int) -> tuple[list[str], int]:
