@@ -139,6 +139,23 @@ def test_planner_makes_a_task_for_each_scope_and_stops_when_there_are_findings()
         assert ask(client, PLAN, brief + "[f0123456789abcdef] src/x.py retries twice")["tasks"] == []
 
 
+def test_planner_takes_deeper_folders_where_the_top_is_too_narrow() -> None:
+    with FakeApi(model="standard") as api, api.client() as client:
+        plan = ask(client, PLAN, "Question: x?\nFolders:\nsrc/ 4\nsrc/flask/ 20\nsrc/other/ 7\nrequires nothing/")
+        assert [task["scope"] for task in plan["tasks"]] == [["src/flask"], ["src/other"]]
+
+
+def test_verifier_reads_the_cited_lines_and_decides() -> None:
+    text = "Claims:\n[f0123456789abcdef] it retries (src/app.py:3-5)\n[f00000000deadbeef] it is slow (docs/guide.md:7)"
+    with FakeApi(model={"name": "standard", "verdict": "REFUTED"}) as api, api.client() as client:
+        messages = loop.run(client, task=text, system="Begin with UPHELD or REFUTED.")
+        assert_all_valid(api.requests)
+    assert [b["input"]["path"] for b in loop.calls(messages, "read")] == ["src/app.py", "docs/guide.md"]
+    recorded = [b["input"] for b in loop.calls(messages, "record_finding")]
+    assert [r["claim"].split(":")[0] for r in recorded] == ["REFUTED f0123456789abcdef", "REFUTED f00000000deadbeef"]
+    assert recorded[0]["citations"] == [{"path": "src/app.py", "start": 3, "end": 5}]
+
+
 def test_answer_statements_name_only_findings_of_the_request() -> None:
     ids = ["f0123456789abcdef", "fedcba9876543210f"[:17], "f00000000deadbeef"]
     with FakeApi(model="standard") as api, api.client() as client:

@@ -128,8 +128,9 @@ class Explorer:
 
     def _look(self, call: Call, memory: Memory, tools: ToolSet, most: int) -> list[Block]:
         blocks: list[Block] = []
-        words = toolview.terms(call.user_text()) or ["main"]
-        for name, arguments in self._ideas(memory, tools, words, question(call)):
+        asked = question(call)
+        words = list(dict.fromkeys([*toolview.terms(asked), *toolview.terms(call.user_text())[:200]])) or ["main"]
+        for name, arguments in self._ideas(memory, tools, words, asked):
             key = orjson.dumps([name, arguments], option=orjson.OPT_SORT_KEYS)
             if key in memory.calls:
                 continue

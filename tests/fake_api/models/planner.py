@@ -15,8 +15,7 @@ from tests.fake_api.models.schemas import default, kind_of, resolve
 from tests.fake_api.reply import Reply
 
 FINDING_ID = re.compile(r"\bf[0-9a-f]{8,16}\b")
-_SCOPE = re.compile(r"(?<![\w/.@-])((?:[\w@+-][\w.@+-]*/)+)(?=[\w`'\",;:)\s]|$)")
-_FOLDER_LINE = re.compile(r"^\s*[-*]?\s*`?([\w@+-][\w.@+-]*/)`?", re.MULTILINE)
+_FOLDER_LINE = re.compile(r"^\s*[-*]?\s*`?((?:[\w@+.-]+/)+)`?:?\s+\(?\d", re.MULTILINE)
 
 
 class Planner:
@@ -45,7 +44,7 @@ class Planner:
         filler = _Filler(
             root=schema,
             asked=question(call),
-            scopes=scopes_in(text),
+            scopes=scopes_in(text, self.tasks),
             ids=list(dict.fromkeys(FINDING_ID.findall(text))),
             most=self.tasks if self._may_plan(call, text) else 0,
         )
@@ -142,10 +141,14 @@ class _Filler:
         return not any(word in name.lower() for word in ("more", "refut", "stale", "missing"))
 
 
-def scopes_in(text: str) -> list[str]:
-    """Top-level folders that a text names, none inside another."""
-    named = _FOLDER_LINE.findall(text) + [m.split("/")[0] + "/" for m in _SCOPE.findall(text)]
-    return [scope.rstrip("/") for scope in dict.fromkeys(named) if "://" not in scope]
+def scopes_in(text: str, wanted: int) -> list[str]:
+    """Folders that a text lists with their sizes, none inside another: top-level ones, or if they are too few the
+    deepest ones."""
+    folders = [folder.rstrip("/") for folder in dict.fromkeys(_FOLDER_LINE.findall(text))]
+    tops = list(dict.fromkeys(folder.split("/")[0] for folder in folders))
+    if len(tops) >= wanted:
+        return tops
+    return [f for f in folders if not any(other.startswith(f"{f}/") for other in folders)]
 
 
 def _only_tool(call: Call) -> Mapping[str, Any] | None:

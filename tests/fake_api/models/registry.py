@@ -13,6 +13,7 @@ from tests.fake_api.models.planner import Planner
 from tests.fake_api.models.scripted import Ruled, Scripted
 from tests.fake_api.models.standard import Standard
 from tests.fake_api.models.unruly import Chatty, Empty, Garbler, Liar, Obedient, Odd, Pauser, Refuser, Stuck
+from tests.fake_api.models.verifier import Verifier
 from tests.fake_api.reply import Reply
 
 
@@ -67,4 +68,5 @@ BEHAVIOURS: Mapping[str, Callable[..., Model]] = {
     "scripted": _scripted,
     "standard": Standard,
     "stuck": Stuck,
+    "verifier": Verifier,
 }

@@ -39,6 +39,12 @@ def resolve(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, 
     return schema
 
 
+def nullable(schema: Mapping[str, Any]) -> bool:
+    """Whether null will do."""
+    options = [schema, *(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())]
+    return any(o.get("type") == "null" or (isinstance(o.get("type"), list) and "null" in o["type"]) for o in options)
+
+
 def kind_of(schema: Mapping[str, Any]) -> str:
     """The JSON type that a schema wants; the first that is not null."""
     kind = schema.get("type", "object" if "properties" in schema else "string")
@@ -58,7 +64,7 @@ def fill(schema: Mapping[str, Any], known: Mapping[str, Any], *, optional: bool 
         elif name in known and (optional or name in required):
             filled[name] = shape(known[name], resolve(sub, schema), schema)
         elif name in required:
-            filled[name] = default(resolve(sub, schema), schema, name)
+            filled[name] = None if nullable(sub) else default(resolve(sub, schema), schema, name)
     return filled
 
 
@@ -66,7 +72,7 @@ def shape(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any
     """Bend a known value into the type that the schema wants."""
     kind = kind_of(schema)
     if "enum" in schema and value not in schema["enum"]:
-        return schema["enum"][0]
+        return schema["enum"][-1 if isinstance(value, float) and value > 0.7 else 0]
     if kind == "array":
         values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
         items = resolve(schema.get("items") or {}, root)
@@ -105,7 +111,7 @@ def default(schema: Mapping[str, Any], root: Mapping[str, Any], name: str = "") 
         case "number":
             return float(min(schema.get("maximum", 0.5), 0.5))
         case "boolean":
-            return True
+            return False
         case "null":
             return None
         case _:

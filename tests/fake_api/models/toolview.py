@@ -151,7 +151,13 @@ def latest_uses(messages: Sequence[Mapping[str, Any]]) -> list[Use]:
 
 def paths_in(text: str) -> list[str]:
     """Paths of files that a text names, in order, once each."""
-    return list(dict.fromkeys(m.group(1) for m in PATH.finditer(text) if "/" in m.group(1) or m.group(2)))
+    found: dict[str, None] = {}
+    for line in text.splitlines():
+        start = len(line) - len(line.lstrip(" -*`"))
+        for match in PATH.finditer(line):
+            if "/" in match.group(1) or match.group(2) or match.start() == start:
+                found[match.group(1)] = None
+    return list(found)
 
 
 def lines_in(text: str) -> dict[int, str]:
