@@ -9,8 +9,9 @@ from __future__ import annotations
 import sqlite3
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import orjson
 
@@ -42,11 +43,23 @@ class Plan:
     skips: list[Skipped] = field(default_factory=list)
 
 
-def plan(entries: Mapping[str, FileEntry]) -> Plan:
+def plan(
+    entries: Mapping[str, FileEntry], hints: Mapping[str, str] = MappingProxyType({}), skips: Collection[Skipped] = ()
+) -> Plan:
+    """`hints` and `skips` are what an earlier plan made of the same paths; names do not change their meaning."""
     made = Plan()
+    earlier = {skip.path: skip for skip in skips if skip.reason not in ("link", "submodule")}
     for path, entry in entries.items():
         if entry.mode in ("link", "submodule"):
             made.skips.append(Skipped(path, "link" if entry.mode == "link" else "submodule"))
+            continue
+        hint = hints.get(path)
+        if hint is not None:
+            made.files[path] = (entry.blob, hint)
+            continue
+        known = earlier.get(path)
+        if known is not None:
+            made.skips.append(known)
             continue
         refused = classify_path(path)
         if refused is not None:
@@ -86,7 +99,9 @@ class Build:
         for extra in self.extras:
             connection.execute(f"CREATE TABLE IF NOT EXISTS {extra.table} (blob INTEGER PRIMARY KEY, data BLOB)")
         entries = self.snapshot.files()
-        wanted = plan(entries)
+        hints = dict(connection.execute("SELECT f.path, b.hint FROM file f JOIN blob b ON b.id = f.blob"))
+        skips = [Skipped(*row) for row in connection.execute("SELECT path, reason, detail FROM skip")]
+        wanted = plan(entries, hints, skips)
         known: dict[tuple[str, str], int] = {
             (oid, hint): number for number, oid, hint in connection.execute("SELECT id, oid, hint FROM blob")
         }
@@ -172,9 +187,12 @@ class Build:
                 "INSERT INTO file (path, blob) VALUES (?, ?) ON CONFLICT (path) DO UPDATE SET blob = excluded.blob",
                 ((path, after[path]) for path in changed),
             )
-            connection.execute("DELETE FROM skip")
+            known_skips = {Skipped(*row) for row in connection.execute("SELECT path, reason, detail FROM skip")}
+            skips = set(wanted.skips)
+            connection.executemany("DELETE FROM skip WHERE path = ?", ((s.path,) for s in known_skips - skips))
             connection.executemany(
-                "INSERT INTO skip VALUES (?, ?, ?)", ((s.path, s.reason, s.detail) for s in wanted.skips)
+                "INSERT OR REPLACE INTO skip VALUES (?, ?, ?)",
+                ((s.path, s.reason, s.detail) for s in skips - known_skips),
             )
             self.resolve_imports(after, before, changed, bool(gone))
             dropped = self.unused(generation)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from subagents.codebase.textfile import is_test_path
 from subagents.codebase.types import CallEdge, Symbol
-from subagents.index.extract import BY_ALIAS, BY_CALL, BY_TYPE, CALL, INHERIT
+from subagents.index.rows import BY_ALIAS, BY_CALL, BY_TYPE, CALL, INHERIT
 
 if TYPE_CHECKING:
     from subagents.index.code_index import FileView, StoredIndex
@@ -39,12 +39,25 @@ _FAMILY: Final = {
     "tsx": "js", "typescript": "js", "javascript": "js", "c": "c", "cpp": "c", "java": "jvm", "kotlin": "jvm",
     "scala": "jvm",
 }  # fmt: skip
-_UBIQUITOUS: Final = frozenset(
-    ["get", "set", "add", "run", "close", "open", "read", "write", "send", "start", "stop", "init", "new", "next", "call", "apply", "update", "delete", "remove", "create", "list", "map", "filter", "find", "push", "pop", "append", "insert", "join", "split", "format", "print", "log", "error", "warn", "info", "debug", "test", "main", "name", "type", "value", "values", "items", "keys", "key", "copy", "clear", "reset", "load", "save", "parse", "build", "handle", "process", "execute", "put", "post", "len", "size", "length", "count", "index", "contains", "has", "is_empty", "isEmpty", "equals", "hashCode", "toString", "to_string", "clone", "default", "from", "into", "unwrap", "then", "catch", "emit", "on", "off", "bind", "each", "sort", "reverse", "match", "replace", "strip", "trim", "lower", "upper", "encode", "decode", "extend", "exit", "wait", "lock", "unlock", "free", "destroy", "done", "setup", "teardown", "setUp", "tearDown", "__init__", "String", "Error"]
-)
-_WRAPPERS: Final = frozenset(
-    ["Optional", "Union", "Type", "type", "Annotated", "ClassVar", "Final", "Arc", "Rc", "Box", "Ref", "RefCell", "Mutex", "RwLock", "Cell", "Option", "Result", "Pin", "Cow", "Vec", "List", "list", "Promise", "Awaitable", "Coroutine", "Future", "Observable", "Readonly", "Partial", "Nullable", "None", "null", "undefined", "const", "mut", "dyn", "impl", "ref", "unique_ptr", "shared_ptr", "weak_ptr", "std", "t", "typing", "self", "Self", "chan", "struct", "static", "public", "private", "protected", "final", "async", "def", "func", "fn", "fun", "function", "export", "default", "readonly", "virtual", "override", "inline", "abstract"]
-)
+_UBIQUITOUS: Final = frozenset({
+    "get", "set", "add", "run", "close", "open", "read", "write", "send", "start", "stop", "init", "new", "next",
+    "call", "apply", "update", "delete", "remove", "create", "list", "map", "filter", "find", "push", "pop",
+    "append", "insert", "join", "split", "format", "print", "log", "error", "warn", "info", "debug", "test", "main",
+    "name", "type", "value", "values", "items", "keys", "key", "copy", "clear", "reset", "load", "save", "parse",
+    "build", "handle", "process", "execute", "put", "post", "len", "size", "length", "count", "index", "contains",
+    "has", "is_empty", "isEmpty", "equals", "hashCode", "toString", "to_string", "clone", "default", "from", "into",
+    "unwrap", "then", "catch", "emit", "on", "off", "bind", "each", "sort", "reverse", "match", "replace", "strip",
+    "trim", "lower", "upper", "encode", "decode", "extend", "exit", "wait", "lock", "unlock", "free", "destroy",
+    "done", "setup", "teardown", "setUp", "tearDown", "__init__", "String", "Error",
+})  # fmt: skip
+_WRAPPERS: Final = frozenset({
+    "Optional", "Union", "Type", "type", "Annotated", "ClassVar", "Final", "Arc", "Rc", "Box", "Ref", "RefCell",
+    "Mutex", "RwLock", "Cell", "Option", "Result", "Pin", "Cow", "Vec", "List", "list", "Promise", "Awaitable",
+    "Coroutine", "Future", "Observable", "Readonly", "Partial", "Nullable", "None", "null", "undefined", "const",
+    "mut", "dyn", "impl", "ref", "unique_ptr", "shared_ptr", "weak_ptr", "std", "t", "typing", "self", "Self",
+    "chan", "struct", "static", "public", "private", "protected", "final", "async", "def", "func", "fn", "fun",
+    "function", "export", "default", "readonly", "virtual", "override", "inline", "abstract",
+})  # fmt: skip
 _WORD: Final = re.compile(r"[A-Za-z_][\w.]*")
 _MOST_CANDIDATES: Final = 6
 _MOST_SITES: Final = 4_000
@@ -257,7 +270,7 @@ class CallResolver:
         )
 
     def lineage(self, symbol: Symbol) -> list[Symbol]:
-        """The class, then its bases, nearest first: depth first as written, as good as most orders for finding names."""
+        """The class, then its bases, depth first as written: as good as most orders for finding names."""
         order: list[Symbol] = []
         work, seen = [symbol], set()
         while work and len(order) < 40:
@@ -281,7 +294,7 @@ class CallResolver:
         return self.type_in_reach(view, before) if before else None
 
     def type_in_reach(self, view: FileView, qualified: str) -> Symbol | None:
-        """A type by its qualified name: this file, else the one nearest to it (Go, Rust, C++ spread types over files)."""
+        """A type by its qualified name, in this file, else the nearest (Go, Rust, C++ spread types over files)."""
         own = view.by_qualified.get(qualified)
         if own is not None and own.kind in CLASSES:
             return own

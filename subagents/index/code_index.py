@@ -12,21 +12,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from subagents.codebase.textfile import is_test_path
 from subagents.codebase.types import CallEdge, CannotRead, ImportEdge, Reference, Skipped, Snapshot, Symbol
-from subagents.index.extract import REFERENCE_KINDS
 from subagents.index.records import (
     Damaged,
     decode_imports,
     decode_strings,
     decode_symbols,
+    decode_targets,
     name_key,
     numbers,
     to_symbol,
     unseal,
 )
+from subagents.index.rows import REFERENCE_KINDS
 from subagents.index.sections import DocSection, sections
 from subagents.index.store import EDGE_BITS, POSTING_BITS, is_damage, translate
 
@@ -167,7 +168,7 @@ class FileView:
             path=self.path,
             line=line,
             name=name,
-            kind=REFERENCE_KINDS[kind],  # type: ignore[arg-type]
+            kind=REFERENCE_KINDS[kind],
             receiver=receiver,
             inside=inside.qualified if inside else "",
         )
@@ -221,7 +222,7 @@ class StoredIndex:
         sql = f"SELECT f.path, e.data FROM file f JOIN extra_{name} e ON e.blob = f.blob ORDER BY f.path"
         return iter(self.rows(sql))
 
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:  # type: ignore[type-arg]
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
         """All rows of one query, whatever happens to the file meanwhile. A damaged file is rebuilt once."""
         return self._guarded(lambda: self._connection.execute(sql, tuple(parameters)).fetchall())
 
@@ -259,13 +260,11 @@ class StoredIndex:
         return self._guarded(read)
 
     def targets(self, file: int, count: int) -> list[list[tuple[str, list[str]]]]:
-        import orjson
-
         def read() -> list[list[tuple[str, list[str]]]]:
             row = self._connection.execute("SELECT targets FROM file WHERE id = ?", (file,)).fetchone()
             if row is None or row[0] is None:
                 return [[] for _ in range(count)]
-            made: list[list[tuple[str, list[str]]]] = orjson.loads(unseal(row[0]))
+            made = decode_targets(row[0])
             if len(made) != count:
                 raise Damaged
             return made
@@ -286,7 +285,7 @@ class StoredIndex:
         )
         if not rows:
             return None
-        made = FileView(self, path, *rows[0])  # type: ignore[arg-type]
+        made = FileView(self, path, *rows[0])
         with self._lock:
             self._views[path] = made
             while len(self._views) > 400:
@@ -310,17 +309,17 @@ class StoredIndex:
 
     def language(self, path: str) -> str | None:
         rows = self.rows("SELECT b.language FROM file f JOIN blob b ON b.id = f.blob WHERE f.path = ?", (path,))
-        return rows[0][0] if rows else None  # type: ignore[return-value]
+        return rows[0][0] if rows else None
 
     def line_count(self, path: str) -> int:
         rows = self.rows("SELECT b.lines FROM file f JOIN blob b ON b.id = f.blob WHERE f.path = ?", (path,))
         if not rows:
             raise KeyError(path)
-        return int(rows[0][0])  # type: ignore[call-overload, no-any-return]
+        return int(rows[0][0])
 
     def files(self) -> list[tuple[str, str | None, int]]:
         """(path, language, lines) of every file that was read, in path order: one query instead of thousands."""
-        return self.rows(  # type: ignore[return-value]
+        return self.rows(
             "SELECT f.path, b.language, b.lines FROM file f JOIN blob b ON b.id = f.blob WHERE b.is_read = 1"
             " ORDER BY f.path"
         )
@@ -330,7 +329,7 @@ class StoredIndex:
             "SELECT path, reason, detail FROM skip UNION ALL SELECT f.path, b.reason, b.detail FROM file f"
             " JOIN blob b ON b.id = f.blob WHERE b.reason != '' ORDER BY 1"
         )
-        return [Skipped(*row) for row in rows]  # type: ignore[arg-type]
+        return [Skipped(*row) for row in rows]
 
     def symbols(self, path: str) -> Sequence[Symbol]:
         view = self.view(path)
@@ -406,7 +405,7 @@ class StoredIndex:
         return [edge for (source,) in sources for edge in self.imports(str(source)) if edge.target == path]
 
     def import_edges(self) -> Iterable[tuple[str, str]]:
-        return self.rows(  # type: ignore[return-value]
+        return self.rows(
             "SELECT s.path, t.path FROM import_out e JOIN file s ON s.id = (e.key >> ?) JOIN file t"
             " ON t.id = (e.key & ?)",
             (EDGE_BITS, _EDGE_MASK),

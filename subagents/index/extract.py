@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 from subagents.index.grammars import parser_and_query
 from subagents.index.languages import GRAMMARS
+from subagents.index.rows import BY_ALIAS, BY_CALL, BY_TYPE, CALL, DECORATOR, INHERIT, NAME, ImportRow, SymbolRow
 from subagents.index.statements import PARSERS
 
 if TYPE_CHECKING:
@@ -36,15 +37,6 @@ SIGNATURE_CHARS: Final = 200
 DOC_CHARS: Final = 200
 MAX_REFERENCES: Final = 200_000
 """A file; what comes after is cut. Hand-written files stay far below."""
-
-CALL, NAME, INHERIT, IMPORT, DECORATOR = range(5)
-REFERENCE_KINDS: Final = ("call", "name", "inherit", "import", "decorator")
-BY_CALL, BY_TYPE, BY_ALIAS = range(3)
-
-SymbolRow = tuple[str, str, str, int, int, int, str, str, tuple[str, ...]]
-"""name, qualified, kind, start, end, parent (ordinal or -1), signature, doc, decorators."""
-ImportRow = tuple[int, str, list[tuple[str, str]], str]
-"""line, module, (name, alias) pairs, local name of the module."""
 
 
 @dataclass(slots=True)
@@ -171,12 +163,11 @@ class _Extraction:
 
     def bind(self, captured: dict[str, list[Node]]) -> None:
         data = self.data
-        for how, key in ((BY_CALL, "b.call"), (BY_TYPE, "b.type"), (BY_ALIAS, "b.id")):
-            told = captured.get(key)
-            if told:
-                break
-        else:
-            return
+        how, told = BY_CALL, captured.get("b.call")
+        if told is None:
+            how, told = BY_TYPE, captured.get("b.type")
+        if told is None:
+            how, told = BY_ALIAS, captured["b.id"]
         raw = data[told[0].start_byte : told[0].end_byte]
         if len(raw) > 200:
             return
@@ -367,7 +358,7 @@ class _Extraction:
                 break
         if not comment:
             return ""
-        kept = []
+        kept: list[str] = []
         for line in reversed(comment):
             text = line.decode("utf-8", "replace").strip("/*#! \t")
             if text.startswith(("@", "<summary>", "</summary>", "SPDX-", "eslint", "noqa", "nolint")):

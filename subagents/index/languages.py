@@ -53,9 +53,11 @@ _PLAIN: Final = frozenset({
 """Languages that nobody expects a grammar for."""
 
 _DATA_LANGUAGES: Final = frozenset({"gettext", "notebook"})
-_DATA_EXTENSIONS: Final = frozenset(
-    ["pot", "mo", "csv", "tsv", "svg", "geojson", "map", "lock", "log", "snap", "patch", "diff", "pem", "crt", "key", "cer", "dat", "data", "out", "bib", "wkt", "prj", "cpg", "hex", "ppm", "xpm", "eps", "strings", "resx", "xlf", "xliff", "ttx", "afm", "pdb", "gml", "kml", "gpx", "golden", "pbtxt", "srt", "vtt"]
-)
+_DATA_EXTENSIONS: Final = frozenset({
+    "pot", "mo", "csv", "tsv", "svg", "geojson", "map", "lock", "log", "snap", "patch", "diff", "pem", "crt", "key",
+    "cer", "dat", "data", "out", "bib", "wkt", "prj", "cpg", "hex", "ppm", "xpm", "eps", "strings", "resx", "xlf",
+    "xliff", "ttx", "afm", "pdb", "gml", "kml", "gpx", "golden", "pbtxt", "srt", "vtt",
+})  # fmt: skip
 _CPP_HEADER: Final = re.compile(
     rb"^\s*(?:class\s+\w+[^;{]*[;{]|namespace\b|template\s*<|using\s+\w+|(?:public|private|protected)\s*:|extern\s+\"C\+\+\")",
     re.MULTILINE,

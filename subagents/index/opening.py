@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from subagents.codebase.types import Progress, Snapshot
-from subagents.index.build import Build
 from subagents.index.code_index import StoredIndex
 from subagents.index.extras import BlobExtra, default_extras
 from subagents.index.grammars import toolchain_version
-from subagents.index.pool import FILE_LIMIT_S
 from subagents.index.records import Damaged
 from subagents.index.store import (
     FORMAT,
@@ -40,12 +38,13 @@ def open_index(
     progress: Progress | None = None,
     workers: int | None = None,
     extras: Sequence[BlobExtra] | None = None,
-    file_limit_s: float = FILE_LIMIT_S,
+    file_limit_s: float = 30.0,
 ) -> StoredIndex:
     """The index of `snapshot`, brought up to date first. The caller closes it; the snapshot must stay open as long.
 
     It lives in `cache_dir / snapshot.repository_key`; when that cannot be written, in a private temporary folder that
-    `close` removes (`notices` says so). Raises EngineError when there is no space left.
+    `close` removes (`notices` says so). A file that takes a worker longer than `file_limit_s` is skipped. Raises
+    EngineError when there is no space left.
     """
     opening = _Opening(
         snapshot,
@@ -163,6 +162,8 @@ class _Opening:
 
     def build(self) -> sqlite3.Connection:
         """Build or update, then read; both under the lock, so that no other builder comes between."""
+        from subagents.index.build import Build  # a warm start needs none of it
+
         for last in (False, True):
             with self.locked():
                 connection = None

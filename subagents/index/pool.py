@@ -1,4 +1,4 @@
-"""A few worker processes, fed and read by one thread each. A worker that dies or hangs costs one file, not the build."""
+"""A few worker processes, each fed and read by a thread. A worker that dies or hangs costs one file, not the build."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Worker:
     def __init__(self, setup: Setup) -> None:
         paths = [path for path in sys.path if path and Path(path).is_absolute()]
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-c", BOOT, *paths],
+            [sys.executable, "-I", "-S", "-c", BOOT, *paths],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

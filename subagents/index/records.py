@@ -10,11 +10,13 @@ import zlib
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-import orjson
+from typing import TYPE_CHECKING, Any
 
 from subagents.codebase.types import Symbol
-from subagents.index.extract import Extracted, ImportRow, SymbolRow
+from subagents.index.rows import ImportRow, SymbolRow
+
+if TYPE_CHECKING:
+    from subagents.index.extract import Extracted
 
 
 class Damaged(Exception):
@@ -59,6 +61,8 @@ class BlobRecord:
 
 
 def encode(extracted: Extracted, language: str | None, lines: int) -> BlobRecord:
+    import orjson
+
     strings = extracted.strings
     references = extracted.references
     used = {strings[number] for number in set(references[1::3])}
@@ -81,10 +85,6 @@ def _keys(names: Iterable[str]) -> bytes:
     return array("I", sorted({name_key(name) for name in names})).tobytes()
 
 
-def keys_of(stored: bytes) -> array[int]:
-    return numbers(stored)
-
-
 def numbers(data: bytes) -> array[int]:
     made: array[int] = array("I")
     made.frombytes(data)
@@ -92,15 +92,25 @@ def numbers(data: bytes) -> array[int]:
 
 
 def decode_symbols(data: bytes | None) -> list[SymbolRow]:
-    return orjson.loads(unseal(data))  # type: ignore[no-any-return]
+    return _loads(data)  # type: ignore[no-any-return]
 
 
 def decode_imports(data: bytes | None) -> list[ImportRow]:
-    return orjson.loads(unseal(data))  # type: ignore[no-any-return]
+    return _loads(data)  # type: ignore[no-any-return]
 
 
 def decode_strings(data: bytes | None) -> list[str]:
-    return orjson.loads(unseal(data))  # type: ignore[no-any-return]
+    return _loads(data)  # type: ignore[no-any-return]
+
+
+def decode_targets(data: bytes | None) -> list[list[tuple[str, list[str]]]]:
+    return _loads(data)  # type: ignore[no-any-return]
+
+
+def _loads(data: bytes | None) -> Any:
+    import orjson  # late: it costs a warm start more than opening the index does
+
+    return orjson.loads(unseal(data))
 
 
 def to_symbol(path: str, row: SymbolRow) -> Symbol:

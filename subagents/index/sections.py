@@ -1,4 +1,4 @@
-"""Documentation files as sections: headings of Markdown, reStructuredText, AsciiDoc and plain text, with their lines."""
+"""Documentation as sections: headings of Markdown, reStructuredText, AsciiDoc and plain text, with their lines."""
 
 from __future__ import annotations
 

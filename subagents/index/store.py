@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS blob (
     UNIQUE (oid, hint)
 );
 CREATE TABLE IF NOT EXISTS part (
-    blob INTEGER PRIMARY KEY, symbols BLOB, strings BLOB, refs BLOB, bindings BLOB, imports BLOB, defined BLOB, used BLOB
+    blob INTEGER PRIMARY KEY, symbols BLOB, strings BLOB, refs BLOB, bindings BLOB, imports BLOB,
+    defined BLOB, used BLOB
 );
 CREATE TABLE IF NOT EXISTS retired (blob INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS file (
@@ -42,9 +43,10 @@ CREATE TABLE IF NOT EXISTS reference (key INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS import_out (key INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS import_in (key INTEGER PRIMARY KEY);
 """
-"""`blob.hint` is the language implied by the path, since the same bytes may be read in two languages. `definition` and
-`reference` are postings, name_key << POSTING_BITS | blob; `import_out` and `import_in` are edges, one file id << EDGE_BITS |
-the other. A bare integer key is the smallest and quickest row SQLite has."""
+"""`blob.hint` is the language implied by the path, since the same bytes may be read in two languages. `part` holds the
+sealed records. `retired` says since which generation no snapshot has used a blob. `definition` and `reference` are
+postings, name_key << POSTING_BITS | blob; `import_out` and `import_in` are edges, one file id << EDGE_BITS | the other:
+a bare integer key is the smallest and quickest row SQLite has."""
 
 POSTING_BITS = 28
 EDGE_BITS = 31

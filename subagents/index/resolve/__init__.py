@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 
-from subagents.index.extract import ImportRow
 from subagents.index.resolve.base import FileTree, Resolver, Targets
+from subagents.index.rows import ImportRow
 
 _RESOLVERS = {
     "python": "python",

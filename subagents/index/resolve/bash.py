@@ -1,4 +1,4 @@
-"""Shell: `source FILE`, relative to the script or to the repository; a variable at its front is taken for the folder."""
+"""Shell: `source FILE`, relative to the script or the repository; a variable at its front stands for the folder."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class JvmResolver:
             if module in self.tree.by_package:
                 return files_used(source, self.tree.by_package[module], used)
             return self.by_class(source, module, "*")
-        package, _, last = module.rpartition(".")
+        _, _, last = module.rpartition(".")
         if len(names) == 1 and names[0][0] == last:
             return self.by_class(source, module, last)
         targets: Targets = []

@@ -28,10 +28,10 @@ class PythonResolver:
                 self.modules[stem] = path
         self.packages = {folder_of(path) for path in self.modules.values() if path.endswith(("__init__.py", ".pyi"))}
         self.packages = {folder for folder in self.packages if self.modules.get(folder, "").startswith(folder + "/")}
-        self.folders = {folder for folder in tree.all_folders}
+        self.folders = tree.all_folders
         self.roots: dict[str, list[str]] = {}
-        for stem, path in self.modules.items():
-            folder = folder_of(stem) if not path.endswith(("/__init__.py", "/__init__.pyi")) else folder_of(stem)
+        for stem in self.modules:
+            folder = folder_of(stem)
             if folder not in self.packages:
                 top = stem.rpartition("/")[2]
                 self.roots.setdefault(top, []).append(folder)
@@ -47,7 +47,7 @@ class PythonResolver:
         if base is None:
             return []
         if not names:
-            target = self.modules.get(base) or self.nearest_parent(base)
+            target = self.modules.get(base)  # a namespace package has no file of its own
             return [(target, [])] if target else []
         own = self.modules.get(base)
         targets: dict[str, list[str]] = {}
@@ -101,8 +101,4 @@ class PythonResolver:
             candidate = f"{other}/{parent}" if other else parent
             if candidate in self.modules:
                 return candidate
-        return None
-
-    def nearest_parent(self, base: str) -> str | None:
-        """A namespace package has no file of its own."""
         return None
