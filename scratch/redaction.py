@@ -24,12 +24,15 @@ _PASSES = 4
 _SHORTEST = 8
 """Characters; no pattern matches less."""
 _LONG = 4_096
+_RUN = "(?=[A-Za-z0-9+/_.%-]{10})"
+"""What follows every prefix of a token."""
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 _SENSITIVE_KEY = re.compile(
     r"(?i)pass(?:word|wd|phrase|code)|pwd$|secret|token$|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization"
 )
-_RARENESS = "zqjZQJXKYVWUHGkBFwxDMLNOvPRCETSIA~$%0123456789?&/bygmfpuh-:=.dlc_ianorest"
+_RARENESS = "~&JZX?Q8KWYVUzOMFGBHPLj/%2DRICNASTxqEkvwyb$01345679-gpmufhc_:.=dlainorest"
 """Characters of source code, the rarest first, as far as it matters."""
+_RARE = frozenset(_RARENESS[: _RARENESS.index("m")]) | {"_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class _Scan:
     regex: re.Pattern[str]
     keywords: dict[str, tuple[_Keyword, ...]]
     """By anchor character."""
+    plain: tuple[tuple[str, _Keyword], ...]
+    """Spellings without any rare character: looking for each by itself is quicker."""
 
 
 @cache
@@ -65,16 +70,35 @@ def _scan() -> _Scan:
         for word in pattern.keywords:
             own.setdefault((word, pattern.any_case), []).append(pattern)
     by_anchor: dict[str, list[_Keyword]] = {}
-    for (word, any_case), patterns in own.items():
-        anchor = min(range(len(word)), key=lambda n: _RARENESS.find(word[n]))
-        keyword = _Keyword(word, any_case, anchor, tuple(patterns))
+    plain: list[tuple[str, _Keyword]] = []
+    for word, any_case in sorted(own, key=lambda one: (-min(map(_RARENESS.find, one[0])), one)):
+        if not set(word) & _RARE:
+            keyword = _Keyword(word, any_case, 0, tuple(own[word, any_case]))
+            plain += [(form, keyword) for form in ({word, word.upper(), word.capitalize()} if any_case else {word})]
+            continue
+        # those without any rare character first: what they cannot avoid looking for, others can share
+        anchor = min(range(len(word)), key=lambda n: (word[n] not in by_anchor, _RARENESS.find(word[n])))
+        keyword = _Keyword(word, any_case, anchor, tuple(own[word, any_case]))
         for character in {word[anchor], word[anchor].upper()} if any_case else {word[anchor]}:
             by_anchor.setdefault(character, []).append(keyword)
     branches = (
-        re.escape(character) + "(?:" + "|".join(_around(keyword) for keyword in keywords) + ")"
-        for character, keywords in by_anchor.items()
+        re.escape(character) + _around_any(by_anchor[character])
+        for character in sorted(by_anchor, key=_RARENESS.find, reverse=True)
     )
-    return _Scan(re.compile("|".join(branches)), {character: tuple(found) for character, found in by_anchor.items()})
+    keywords = {character: tuple(found) for character, found in by_anchor.items()}
+    return _Scan(re.compile("|".join(branches)), keywords, tuple(plain))
+
+
+def _around_any(keywords: list[_Keyword]) -> str:
+    """What has to stand around an anchor. Where it ends a prefix, the run that follows is asked for first."""
+    ending = [keyword for keyword in keywords if keyword.anchor == len(keyword.text) - 1 and not keyword.any_case]
+    others = [keyword for keyword in keywords if keyword not in ending]
+    parts = [_around(keyword) for keyword in others]
+    if ending:
+        before = "".join(sorted({keyword.text[-2] for keyword in ending}))
+        first = f"(?<=[{re.escape(before)}]{re.escape(ending[0].text[-1])})"
+        parts.append(f"{_RUN}{first}(?:" + "|".join(_around(keyword) for keyword in ending) + ")")
+    return "(?:" + "|".join(parts) + ")"
 
 
 def _around(keyword: _Keyword) -> str:
@@ -94,7 +118,7 @@ def _spelling(character: str, any_case: bool) -> str:
 class _Hit:
     start: int
     end: int
-    kind: str
+    pattern: Pattern
 
 
 def _hits(text: str) -> Iterator[_Hit]:
@@ -104,6 +128,11 @@ def _hits(text: str) -> Iterator[_Hit]:
         for keyword in scan.keywords[text[at]]:
             if keyword.starts_at(text, at - keyword.anchor):
                 yield from _first(keyword.patterns, text, at - keyword.anchor)
+    for form, keyword in scan.plain:
+        at = text.find(form)
+        while at >= 0:
+            yield from _first(keyword.patterns, text, at)
+            at = text.find(form, at + 1)
     for match in CARD.regex.finditer(text):
         hit = _tried(CARD, match)
         if hit is not None:
@@ -127,31 +156,45 @@ def _tried(pattern: Pattern, match: re.Match[str] | None) -> _Hit | None:
     if _MARK in secret or not pattern.accept(secret):
         return None
     start, end = match.span(group)
-    return _Hit(start, end, pattern.kind)
+    return _Hit(start, end, pattern)
 
 
 def _is_clean(text: str) -> bool:
     """Whether nothing in it is worth a closer look. Quick for the short texts that most of JSON is."""
     if len(text) < _SHORTEST:
         return True
-    return _scan().regex.search(text) is None and CARD.regex.search(text) is None
+    scan = _scan()
+    if scan.regex.search(text) is not None or CARD.regex.search(text) is not None:
+        return False
+    return all(form not in text for form, _ in scan.plain)
+
+
+def _merged(hits: Iterator[_Hit]) -> list[_Hit]:
+    """In order and apart: overlapping ones become one, named by the pattern that stands first in the table."""
+    merged: list[_Hit] = []
+    for hit in sorted(hits, key=lambda hit: hit.start):
+        if merged and hit.start < merged[-1].end:
+            last = merged.pop()
+            hit = _Hit(last.start, max(last.end, hit.end), min(last.pattern, hit.pattern, key=_place))
+        merged.append(hit)
+    return merged
+
+
+@cache
+def _place(pattern: Pattern) -> int:
+    return PATTERNS.index(pattern) if pattern in PATTERNS else len(PATTERNS)
 
 
 def _once(text: str) -> tuple[str, Counter[str]]:
     counts: Counter[str] = Counter()
-    hits = sorted(_hits(text), key=lambda hit: (hit.start, -hit.end))
-    if not hits:
-        return text, counts
     parts: list[str] = []
     done = 0
-    for hit in hits:
-        if hit.start < done:
-            continue
+    for hit in _merged(_hits(text)):
         newlines = "\n" * text.count("\n", hit.start, hit.end)
-        parts += [text[done : hit.start], _MARK, hit.kind, "]", newlines]
-        counts[hit.kind] += 1
+        parts += [text[done : hit.start], _MARK, hit.pattern.kind, "]", newlines]
+        counts[hit.pattern.kind] += 1
         done = hit.end
-    return "".join([*parts, text[done:]]), counts
+    return ("".join([*parts, text[done:]]) if parts else text), counts
 
 
 def redact_text(text: str) -> tuple[str, Mapping[str, int]]:

@@ -75,7 +75,7 @@ _STAND_IN = re.compile(
     r"(?i)example|sample|dummy|change[_-]?me|placeholder|your[_-]|xxx|\*\*\*|\.\.\.|<[^>]*>|\$\{|\$\(|\{\{|\{[a-z_.]*\}|"
     r"%\(|%[sd]|redacted|abcdef|12345|00000|11111|foobar|test|fake|secret|passw|token|lorem"
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_$][a-z_$]*(?:[._/:-]*[A-Za-z][a-z]*)*[0-9]{0,3}|[A-Z_]+[0-9]{0,3}")
+_IDENTIFIER = re.compile(r"[A-Za-z_$./:-]+[0-9]{0,3}")
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://.*|[./~].*", re.DOTALL)
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -202,8 +202,8 @@ _FORGES = (
 )
 _MODELS = (
     _p("anthropic_key", "sk-ant-", rf"sk-ant-{_W}{{20,}}", _random(3.0)),
-    _p("openai_key", "sk-", rf"sk-{_W}{{0,160}}T3BlbkFJ{_W}{{16,160}}"),
-    _p("model_key", "sk-", rf"sk-(?:[a-z0-9]{{2,12}}-){{0,3}}[A-Za-z0-9_-]{{20,200}}{_END}", _random(3.8)),
+    _p("openai_key", "sk-", rf"(?<!-)sk-{_W}{{0,160}}T3BlbkFJ{_W}{{16,160}}"),
+    _p("model_key", "sk-", rf"(?<!-)sk-(?:[a-z0-9]{{2,12}}-){{0,3}}[A-Za-z0-9_-]{{20,200}}{_END}", _random(3.8)),
     _p("huggingface_token", "hf_", rf"hf_[A-Za-z0-9]{{34,40}}{_END}", _varied(3.8)),
     _p("huggingface_token", "api_org_", rf"api_org_[A-Za-z]{{34}}{_END}", _varied(3.8)),
     _p("model_key", "gsk_", rf"gsk_[A-Za-z0-9]{{48,60}}{_END}", _random(3.8)),
@@ -286,7 +286,7 @@ _GENERAL = (
         rf"(?P<s>{_KEY_FILLER}{{0,40}}+(?:[A-Za-z0-9+/=]{{40,80}}+{_KEY_FILLER}{{0,40}}+)++)",
         start=False,
     ),
-    _p("private_key", "Private-Lines:", r"Private-Lines: \d+\r?\n(?P<s>[A-Za-z0-9+/=\r\n]{40,})"),
+    _p("private_key", "Private-Lines:", r"Private-Lines: \d+\r?\n(?P<s>(?:[A-Za-z0-9+/=]{4,76}+(?:\r?\n|$)){1,200})"),
     _p("private_key", "LS0tLS1CRUdJTi", r"LS0tLS1CRUdJTi[A-Za-z0-9+/=\r\n]{60,20000}", _holds_private_key),
     _p("jwt", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]{10,})?", _is_jwt),
     _p(
@@ -330,7 +330,7 @@ _GENERAL = (
 )
 
 _ASSIGNED = (
-    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential"),
+    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "token"),
     *("api_key", "apikey", "api-key", "access_key", "accesskey", "access-key", "private_key", "privatekey"),
     *("auth_key", "authkey", "account_key", "encryption_key", "signing_key", "master_key"),
 )
