@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import orjson
@@ -56,6 +55,8 @@ def writer_version() -> str:
     """The version of this program, as it stands in what it writes."""
     global _writer_version
     if _writer_version is None:
+        from importlib.metadata import PackageNotFoundError, version  # 10 ms that reading does not need
+
         try:
             _writer_version = version("leadline")
         except PackageNotFoundError:

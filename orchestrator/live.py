@@ -74,6 +74,8 @@ class LiveView:
     def _render(self) -> RenderableType:
         with self._lock:
             table = Table.grid(padding=(0, 1))
+            for _ in range(4):
+                table.add_column(no_wrap=True, overflow="ellipsis")
             for task, row in self._rows.items():
                 table.add_row(*row, Text(f"{self._counts.get(task, 0)} findings", style="dim"))
             clock = Text(f"  {time.monotonic() - self._start:.1f} s", style="dim")

@@ -18,6 +18,8 @@ def workspace_of(snapshot: Snapshot, *, question: str, cache_dir: Path, view: Vi
     from subagents.ranking import open_finder
 
     with open_index(snapshot, cache_dir, progress=view.progress) as index:
+        for notice in index.notices:
+            view.say(notice)
         finder = open_finder(snapshot, index, cache_dir)
         yield Workspace(snapshot=snapshot, index=index, finder=finder, question=question)
 

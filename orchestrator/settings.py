@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +75,8 @@ def _read_file(path: Path, *, required: bool) -> Mapping[str, object]:
         raise UsageError(
             f"cannot read {path}: {os.strerror(error.errno or 0)}", hint="check its permissions"
         ) from error
+    import tomllib
+
     try:
         return tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
