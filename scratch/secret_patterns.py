@@ -287,7 +287,13 @@ _GENERAL = (
         start=False,
     ),
     _p("private_key", "Private-Lines:", r"Private-Lines: \d+\r?\n(?P<s>(?:[A-Za-z0-9+/=]{4,76}+(?:\r?\n|$)){1,200})"),
-    _p("private_key", "LS0tLS1CRUdJTi", r"LS0tLS1CRUdJTi[A-Za-z0-9+/=\r\n]{60,20000}", _holds_private_key),
+    _p(
+        "private_key",
+        "LS0tLS1CRUdJTi",
+        r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{46,20000}+={0,2}(?:\r?\n[ \t]{0,16}[A-Za-z0-9+/]{60,76}+={0,2}){0,300}"
+        r"(?:\r?\n[ \t]{0,16}[A-Za-z0-9+/]{1,75}={1,2}(?=\s|$))?",
+        _holds_private_key,
+    ),
     _p("jwt", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]{10,})?", _is_jwt),
     _p(
         "url_password",
