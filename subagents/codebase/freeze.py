@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from manifests.errors import UsageError
 from subagents.codebase.confined import ConfinedFolder, Outside, Signature, TooLarge, signature
@@ -60,51 +59,41 @@ class Frozen:
         self.files[path] = FileEntry(to_key(path), path, blob, mode)
 
 
-class _IndexEntry(NamedTuple):
-    """One record of `git ls-files --stage --debug`, as text; numbers are parsed only where they are compared."""
-
-    git_mode: bytes
-    blob: bytes
-    stage: bytes
-    path: bytes
-    ctime_s: bytes
-    ctime_ns: bytes
-    mtime_s: bytes
-    mtime_ns: bytes
-    inode: bytes
-    size: bytes
-    flags: bytes
-
-    def matches(self, status: os.stat_result, index_mtime_ns: int) -> bool:
-        """Whether the file is as it was when git last looked, and that was not in the moment it changed."""
-        mtime_ns = status.st_mtime_ns
-        return (
-            int(self.mtime_s) * 1_000_000_000 + int(self.mtime_ns) == mtime_ns < index_mtime_ns
-            and int(self.size) == status.st_size & 0xFFFFFFFF
-            and int(self.inode) == status.st_ino & 0xFFFFFFFF
-            and int(self.ctime_s) * 1_000_000_000 + int(self.ctime_ns) == status.st_ctime_ns
-        )
-
-    @property
-    def absent_on_purpose(self) -> bool:
-        """A sparse checkout left it out."""
-        return len(self.flags) > 7 and bool(int(self.flags, 16) & _SKIP_WORKTREE)
+_Record = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
+"""One record of `git ls-files --stage --debug` as text: mode, blob, stage, path, change time (seconds, nanoseconds),
+modification time (the same), inode, size, flags. Plain tuples: there are as many as the repository has files."""
 
 
-def _read_index(git: Git) -> tuple[dict[bytes, dict[bytes, _IndexEntry]], set[bytes]]:
-    """Entries by folder and name, and the paths in conflict (which have no single entry)."""
-    folders: dict[bytes, dict[bytes, _IndexEntry]] = {}
+def _matches(record: _Record, status: os.stat_result, index_mtime_ns: int) -> bool:
+    """Whether the file is as it was when git last looked, and that was not in the moment it changed."""
+    return (
+        int(record[6]) * 1_000_000_000 + int(record[7]) == status.st_mtime_ns < index_mtime_ns
+        and int(record[9]) == status.st_size & 0xFFFFFFFF
+        and int(record[8]) == status.st_ino & 0xFFFFFFFF
+        and int(record[4]) * 1_000_000_000 + int(record[5]) == status.st_ctime_ns
+    )
+
+
+def _absent_on_purpose(record: _Record) -> bool:
+    """Whether a sparse checkout left the file out."""
+    return len(record[10]) > 7 and bool(int(record[10], 16) & _SKIP_WORKTREE)
+
+
+def _read_index(git: Git) -> tuple[dict[bytes, list[_Record]], set[bytes]]:
+    """Records by folder, and the paths in conflict (which have no single record)."""
+    folders: dict[bytes, list[_Record]] = {}
     conflicts: set[bytes] = set()
-    for record in _ENTRY.finditer(git.run(["ls-files", "--stage", "--debug", "-z"], timeout_s=_LISTING_TIMEOUT_S)):
-        entry = _IndexEntry._make(record.groups())
-        if entry.stage != b"0":
-            conflicts.add(entry.path)
+    listed = git.run(["ls-files", "--stage", "--debug", "-z"], timeout_s=_LISTING_TIMEOUT_S)
+    for record in _ENTRY.findall(listed):
+        if record[2] != b"0":
+            conflicts.add(record[3])
             continue
-        folder, _, name = entry.path.rpartition(b"/")
+        folder = record[3].rpartition(b"/")[0]
         found = folders.get(folder)
         if found is None:
-            found = folders[folder] = {}
-        found[name] = entry
+            folders[folder] = [record]
+        else:
+            found.append(record)
     return folders, conflicts
 
 
@@ -163,33 +152,33 @@ class Freezer:
         self.frozen.files = dict(sorted(self.frozen.files.items()))
         return self.frozen
 
-    def _compare(
-        self, folder: bytes, entries: dict[bytes, _IndexEntry], index_mtime_ns: int, trust_modes: bool
-    ) -> None:
-        """All index entries of one folder against what is on disk."""
+    def _compare(self, folder: bytes, records: list[_Record], index_mtime_ns: int, trust_modes: bool) -> None:
+        """All index records of one folder against what is on disk."""
         try:
             fd = self._folder.folder(folder)
         except OSError:
             fd = -1  # gone, or a link stands in its place: then all its files are
-        frozen, doubtful = self.frozen, []
-        for name, entry in entries.items():
-            mode = file_mode(entry.git_mode)
-            if mode == "submodule" or entry.absent_on_purpose:
-                frozen.put(entry.path, entry.blob.decode(), mode)
+        files, signatures = self.frozen.files, self.frozen.signatures
+        start = len(folder) + 1 if folder else 0
+        doubtful = []
+        for record in records:
+            path, mode = record[3], file_mode(record[0])
+            if mode == "submodule" or _absent_on_purpose(record):
+                files[path] = FileEntry(to_key(path), path, record[1].decode(), mode)
                 continue
             try:
-                status = os.stat(name, dir_fd=fd, follow_symlinks=False) if fd >= 0 else None
+                status = os.stat(path[start:], dir_fd=fd, follow_symlinks=False) if fd >= 0 else None
             except OSError:
                 status = None
             if status is None:
-                frozen.changed.add(entry.path)
-            elif entry.matches(status, index_mtime_ns) and _mode_on_disk(status, mode, trust_modes) == mode:
-                frozen.put(entry.path, entry.blob.decode(), mode)
-                frozen.signatures[entry.path] = signature(status)
+                self.frozen.changed.add(path)
+            elif _matches(record, status, index_mtime_ns) and _mode_on_disk(status, mode, trust_modes) == mode:
+                files[path] = FileEntry(to_key(path), path, record[1].decode(), mode)
+                signatures[path] = signature(status)
             else:
-                doubtful.append(entry)
-        for entry in doubtful:
-            self._take(entry.path, entry, trust_modes)
+                doubtful.append(record)
+        for record in doubtful:
+            self._take(record[3], record, trust_modes)
 
     def from_folder(self, only: bytes = b"") -> Frozen:
         """A plain folder: everything but version control folders and what tools mark as made by them."""
@@ -245,15 +234,15 @@ class Freezer:
             return "marked as a cache" if tag.startswith(_CACHE_TAG) else ""
         return ""
 
-    def _take(self, path: bytes, entry: _IndexEntry | None, trust_modes: bool) -> None:
+    def _take(self, path: bytes, record: _Record | None, trust_modes: bool) -> None:
         """Hash what stands at a path now and note whether it differs from its index entry."""
         try:
             status = self._folder.lstat(path)
             if stat.S_ISDIR(status.st_mode):
                 self.frozen.changed.add(path)  # a folder took the file's place; its files are listed on their own
                 return
-            recorded = file_mode(entry.git_mode) if entry else "file"
-            known = entry.blob.decode() if entry else ""
+            recorded = file_mode(record[0]) if record else "file"
+            known = record[1].decode() if record else ""
             mode = _mode_on_disk(status, recorded, trust_modes)
             data: bytes | None
             if mode == "link":
@@ -270,7 +259,7 @@ class Freezer:
         if known and blob != known and data is not None and self._is_checkout_of(data, known):
             blob = known
         self.frozen.put(path, blob, mode)
-        if entry is None or blob != known or mode != recorded:
+        if record is None or blob != known or mode != recorded:
             self.frozen.changed.add(path)
             if self._store is not None and data is not None and blob != known:
                 self._store(blob, data)
