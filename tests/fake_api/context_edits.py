@@ -19,6 +19,7 @@ DEFAULT_CLEAR_TRIGGER = 100_000
 DEFAULT_KEEP_TOOL_USES = 3
 DEFAULT_COMPACT_TRIGGER = 150_000
 CLEARED_TEXT = "[Old tool result content cleared]"
+CLEARED_TOKENS = block_tokens({"type": "tool_result", "content": CLEARED_TEXT})
 
 
 @dataclass(slots=True)
@@ -31,18 +32,25 @@ class Edited:
     """The compaction edit of the request, if there is one; whether it fires is decided on the counted prompt."""
 
 
-def apply(body: Mapping[str, Any], messages: Sequence[Message], *, base_tokens: int, scale: float) -> Edited:
+def apply(
+    body: Mapping[str, Any],
+    messages: Sequence[Message],
+    *,
+    base_tokens: int,
+    scale: float,
+    sizes: dict[int, list[int]],
+) -> Edited:
     """Apply the clearing edits in the order given, to messages as `after_compaction` leaves them.
 
-    `base_tokens`: tools and system, at scale 1.
+    `base_tokens`: tools and system; `sizes`: tokens of the blocks of each message; both at scale 1.
     """
     result = Edited(list(messages))
     for edit in (body.get("context_management") or {}).get("edits") or ():
         match edit["type"]:
             case "clear_thinking_20251015":
-                _clear_thinking(result, edit, scale)
+                _clear_thinking(result, edit, scale, sizes)
             case "clear_tool_uses_20250919":
-                _clear_tool_uses(result, edit, base_tokens, scale)
+                _clear_tool_uses(result, edit, base_tokens, scale, sizes)
             case "compact_20260112":
                 result.compact = edit
     return result
@@ -64,7 +72,7 @@ def after_compaction(messages: Sequence[Message]) -> list[Message]:
     ]
 
 
-def _clear_thinking(result: Edited, edit: Mapping[str, Any], scale: float) -> None:
+def _clear_thinking(result: Edited, edit: Mapping[str, Any], scale: float, sizes: dict[int, list[int]]) -> None:
     keep = edit.get("keep", {"type": "thinking_turns", "value": 1})
     if keep == "all" or keep.get("type") == "all":
         return
@@ -73,9 +81,10 @@ def _clear_thinking(result: Edited, edit: Mapping[str, Any], scale: float) -> No
     tokens = 0
     for i in cleared:
         content = result.messages[i]["content"]
-        tokens += sum(block_tokens(b) for b in content if b["type"] in signing.THINKING)
-        rest = [b for b in content if b["type"] not in signing.THINKING]
-        result.messages[i] = {**result.messages[i], "content": rest}
+        kept = [n for n, block in enumerate(content) if block["type"] not in signing.THINKING]
+        tokens += sum(sizes[i]) - sum(sizes[i][n] for n in kept)
+        sizes[i] = [sizes[i][n] for n in kept]
+        result.messages[i] = {**result.messages[i], "content": [content[n] for n in kept]}
     if cleared:
         result.applied.append(
             {
@@ -96,7 +105,9 @@ class _Use:
     excluded: bool
 
 
-def _clear_tool_uses(result: Edited, edit: Mapping[str, Any], base_tokens: int, scale: float) -> None:
+def _clear_tool_uses(
+    result: Edited, edit: Mapping[str, Any], base_tokens: int, scale: float, sizes: Mapping[int, Sequence[int]]
+) -> None:
     trigger = edit.get("trigger") or {"type": "input_tokens", "value": DEFAULT_CLEAR_TRIGGER}
     keep = (edit.get("keep") or {}).get("value", DEFAULT_KEEP_TOOL_USES)
     at_least = (edit.get("clear_at_least") or {}).get("value", 0)
@@ -108,12 +119,13 @@ def _clear_tool_uses(result: Edited, edit: Mapping[str, Any], base_tokens: int, 
     for i, message in enumerate(messages):
         context += MESSAGE_OVERHEAD
         for j, block in enumerate(message["content"]):
-            context += block_tokens(block)
+            size = sizes[i][j] if i in sizes else 0
+            context += size
             if block["type"] == "tool_use":
                 calls[block["id"]] = ((i, j), block)
             elif block["type"] == "tool_result" and block["tool_use_id"] in calls:
                 at, call = calls[block["tool_use_id"]]
-                open_uses.append(_use(at, call, (i, j), block, edit))
+                open_uses.append(_use(at, call, (i, j), size, edit))
         reply_due = message["role"] == "user" and (i + 1 == len(messages) or messages[i + 1]["role"] == "assistant")
         if not reply_due or not _fires(trigger, context * scale, len(open_uses)):
             continue
@@ -143,10 +155,10 @@ def _use(
     call_at: tuple[int, int],
     call: Mapping[str, Any],
     result_at: tuple[int, int],
-    block: Mapping[str, Any],
+    size: int,
     edit: Mapping[str, Any],
 ) -> _Use:
-    saves = block_tokens(block) - block_tokens(_cleared(block))
+    saves = size - CLEARED_TOKENS
     if _clears_input(edit, call["name"]):
         saves += block_tokens(call) - block_tokens({**call, "input": {}})
     return _Use(call_at, result_at, saves, call["name"] in (edit.get("exclude_tools") or ()))

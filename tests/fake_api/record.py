@@ -71,6 +71,7 @@ class RecordedRequest:
     visible: list[dict[str, Any]] | None = field(default=None, repr=False)
     """What the model saw, if context edits changed it."""
     handling_s: float = 0.0
+    """Processor time that the fake itself spent."""
 
     @property
     def body(self) -> bytes:

@@ -96,19 +96,19 @@ class Server:
         if fault is not None and fault.kind == "stall":
             await asyncio.sleep(fault.seconds)
         outgoing.begin()
+        outgoing.end(fault is None or fault.kind == "stall")  # before the last byte: the test may look right after it
         try:
-            complete = await self._send(outgoing, writer, fault)
+            return await self._send(outgoing, writer, fault)
         except (ConnectionError, asyncio.CancelledError):
             outgoing.end(False)
             raise
-        outgoing.end(complete)
-        return complete or fault is None or fault.kind not in {"reset_mid", "reset_after_headers"}
 
     async def _send(self, outgoing: Outgoing, writer: asyncio.StreamWriter, fault: Fault | None) -> bool:
+        """Returns whether the connection is still there."""
         if outgoing.stream is None:
             return await self._send_body(outgoing, writer, fault)
         writer.write(head(outgoing.status, {**outgoing.headers, "transfer-encoding": "chunked"}))
-        chunks, complete = broken(outgoing.stream, fault)
+        chunks = broken(outgoing.stream, fault)
         if self.event_delay_s:
             for chunk in chunks:
                 self._write_chunked(writer, chunk)
@@ -123,7 +123,7 @@ class Server:
             return False
         writer.write(b"0\r\n\r\n")
         await writer.drain()
-        return complete
+        return True
 
     def _write_chunked(self, writer: asyncio.StreamWriter, data: bytes) -> None:
         if not data:
@@ -148,27 +148,27 @@ class Server:
             return False
         writer.write(start + body)
         await writer.drain()
-        return fault is None or fault.kind in {"stall", "html", "status"}
+        return True
 
 
-def broken(stream: list[bytes], fault: Fault | None) -> tuple[list[bytes], bool]:
-    """The events that still go out under this fault, and whether they are all of them."""
+def broken(stream: list[bytes], fault: Fault | None) -> list[bytes]:
+    """The events that still go out under this fault."""
     if fault is None or fault.kind not in STREAM_KINDS | {"reset_after_headers", "garbage"}:
-        return stream, True
+        return stream
     upto = min(fault.after_events, len(stream) - 1)
     match fault.kind:
         case "reset_after_headers":
-            return [], False
+            return []
         case "garbage":
-            return [b"event: message_start\ndata: {]\n\n"], False
+            return [b"event: message_start\ndata: {]\n\n"]
         case "cut_json":
-            return [*stream[:upto], stream[upto][: -len(stream[upto]) // 3] + b"\n\n"], False
+            return [*stream[:upto], stream[upto][: -len(stream[upto]) // 3] + b"\n\n"]
         case "sse_error":
             error = {"type": fault.error_type, "message": fault.message or "Overloaded"}
             body = orjson.dumps({"type": "error", "error": error})
-            return [*stream[:upto], b"event: error\ndata: " + body + b"\n\n"], False
+            return [*stream[:upto], b"event: error\ndata: " + body + b"\n\n"]
         case _:
-            return stream[:upto], False
+            return stream[:upto]
 
 
 def reset(writer: asyncio.StreamWriter) -> None:

@@ -121,7 +121,7 @@ class Service:
 
     def handle(self, incoming: Incoming) -> Outgoing:
         """Answer one request; never raises."""
-        started = time.perf_counter()
+        started = time.thread_time()
         record = self._record(incoming)
         request_id = f"req_{hashlib.sha256(f'{record.index}:{record.at_s}'.encode()).hexdigest()[:24]}"
         headers = {"request-id": request_id, "anthropic-organization-id": "00000000-0000-4000-8000-000000000000"}
@@ -136,7 +136,7 @@ class Service:
         outgoing.headers = {**headers, **outgoing.headers}
         record.status = outgoing.status
         record.fault = outgoing.fault.kind if outgoing.fault else None
-        record.handling_s = time.perf_counter() - started
+        record.handling_s = time.thread_time() - started
         return outgoing
 
     def _record(self, incoming: Incoming) -> RecordedRequest:
@@ -246,7 +246,13 @@ class Service:
         if body.get("context_management") is not None:
             fixed = sum(block.tokens for block in read.prompt.blocks if block.section != "messages")
             base = fixed + read.prompt.overhead_tokens
-            read.edited = context_edits.apply(body, read.edited.messages, base_tokens=base, scale=spec.token_scale)
+            sizes: dict[int, list[int]] = {}
+            for block in read.prompt.blocks:
+                if block.section == "messages":
+                    sizes.setdefault(block.message, []).append(block.tokens)
+            read.edited = context_edits.apply(
+                body, read.edited.messages, base_tokens=base, scale=spec.token_scale, sizes=sizes
+            )
             if read.edited.applied:
                 read.prompt = prompt.build(body, read.edited.messages, spec, self.memo, read.digests)
         read.shown = read.edited.messages

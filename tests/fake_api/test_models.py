@@ -10,6 +10,7 @@ import pytest
 
 from tests.fake_api import FakeApi, Ruled, Scripted, loop, reply, samples
 from tests.fake_api.assertions import assert_all_valid, assert_prefix_stable, tokens_by_request
+from tests.fake_api.models import toolview
 from tests.fake_api.models.explorer import Explorer
 from tests.fake_api.models.registry import BEHAVIOURS, make_model
 from tests.fake_api.samples import BOUND, PLAIN, assistant, user, words
@@ -50,6 +51,12 @@ def test_explorer_repeats_itself_for_a_repeated_request() -> None:
         shape = [[(b.name, b.input) for b in m.content if b.type == "tool_use"] for m in (first, second)]
     assert shape[0] == shape[1]
     assert first.id != second.id
+
+
+def test_listings_give_files_and_folders_as_paths() -> None:
+    text = "src/pkg: 1 folder, 2 files\ninner/ 12 files\nmain.py 1,204\nMakefile 3\nconf.toml (not text)"
+    assert toolview.listing_in(text, "src/pkg") == (["src/pkg/main.py", "src/pkg/conf.toml"], ["src/pkg/inner"])
+    assert toolview.listing_in("docs/ 3 files\nsetup.py 20", "") == (["setup.py"], ["docs"])
 
 
 @pytest.mark.parametrize("model", [PLAIN, BOUND])

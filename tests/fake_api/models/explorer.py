@@ -28,12 +28,11 @@ class Memory:
 
     calls: set[bytes] = field(default_factory=set)
     paths: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
     next_line: dict[str, int] = field(default_factory=dict)
     exhausted: set[str] = field(default_factory=set)
     recorded: set[str] = field(default_factory=set)
     accepted: int = 0
-    seen_results: int = 0
-    searched: int = 0
     turns: dict[int, Reply] = field(default_factory=dict)
 
 
@@ -84,10 +83,14 @@ class Explorer:
                 if lines:
                     read.append(Shown(path, lines))
                     memory.next_line[path] = max(memory.next_line.get(path, 1), max(lines) + 1)
-                elif not use.is_error:
+                elif not use.is_error or "range" in use.text:
                     memory.exhausted.add(path)
             elif tools.has("record") and use.name == tools.name("record"):
                 memory.accepted += not use.is_error
+            elif tools.has("list") and use.name == tools.name("list"):
+                files, folders = toolview.listing_in(use.text, toolview.path_argument(use.input) or "")
+                memory.paths += [p for p in files if p not in memory.paths]
+                memory.folders += [f for f in folders if f not in memory.folders]
             elif not use.is_error:
                 memory.paths += [p for p in toolview.paths_in(use.text) if p not in memory.paths]
         return read
@@ -146,11 +149,12 @@ class Explorer:
         """Calls worth making, best first; those already made are passed over by the caller."""
         ideas: list[tuple[str, Mapping[str, Any]]] = []
         if not memory.calls:
-            ideas += [("find", {"query": asked}), ("search", {"query": words[0]}), ("list", {"path": "."})]
+            ideas += [("find", {"query": asked}), ("search", {"query": words[0]}), ("list", {"path": ""})]
         for path in sorted(memory.paths, key=lambda p: memory.next_line.get(p, 0)):
             if path not in memory.exhausted:
                 start = memory.next_line.get(path, 1)
                 ideas.append(("read", {"path": path, "start": start, "end": start + self.read_lines - 1}))
+        ideas += [("list", {"path": folder}) for folder in memory.folders]
         for word in words:
             ideas += [("search", {"query": word}), ("symbol", {"symbol": word}), ("find", {"query": word})]
         ideas += [("history", {"path": p, "start": 1, "end": 20}) for p in memory.paths]

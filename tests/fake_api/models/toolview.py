@@ -13,6 +13,7 @@ PATH = re.compile(
     r"(?<![\w/.@-])((?:[\w@+-][\w.@+-]*/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9})(?::(\d+)(?:-(\d+))?)?(?![\w/])"
 )
 NUMBERED = re.compile(r"^\s*(\d+)\s*(?:[|:│→]|\t|  )\s?(.*)$")
+_ENTRY = re.compile(r"^\s*[-*]?\s*([\w@+.-]+)(/)?(?:\s+[\d,(].*)?$")
 _WORDS = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,}")
 _COMMON = frozenset(
     [
@@ -158,6 +159,20 @@ def paths_in(text: str) -> list[str]:
             if "/" in match.group(1) or match.group(2) or match.start() == start:
                 found[match.group(1)] = None
     return list(found)
+
+
+def listing_in(text: str, folder: str) -> tuple[list[str], list[str]]:
+    """Files and folders of a listing, as paths; entries are relative to the folder that was listed."""
+    base = f"{folder.strip('./')}/" if folder.strip("./") else ""
+    files: list[str] = []
+    folders: list[str] = []
+    for line in text.splitlines():
+        match = _ENTRY.match(line)
+        if match and match.group(2):
+            folders.append(base + match.group(1))
+        elif match and "." in match.group(1):
+            files.append(base + match.group(1))
+    return files, folders
 
 
 def lines_in(text: str) -> dict[int, str]:
