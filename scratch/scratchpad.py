@@ -38,6 +38,8 @@ class ScratchpadState:
 class Scratchpad:
     """The scratchpad of one task. Every method that records is durable when it returns, `shown` apart."""
 
+    SCHEMA = SCRATCH_SCHEMA
+
     def __init__(self, session: Session, task: str) -> None:
         self.task = task
         self._session = session
