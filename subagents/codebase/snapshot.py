@@ -36,7 +36,7 @@ def open_snapshot(
     dirty tree has an id but lasts only as long as the files stay. `pinned` opens that snapshot again, wherever HEAD
     and the working tree are by now. Raises UsageError, StateError (the pinned snapshot is gone).
     """
-    located = locate(path)
+    located = folder_at(path) if pinned is not None and pinned.kind == "folder" else locate(path)
     opened = _open(located, store, pinned)
     try:
         opened.restrict(_scope(located, scope, opened))
@@ -90,7 +90,10 @@ def _scope_item(located: Located, item: str) -> bytes:
         raise UsageError(
             f"scope {item!r} is outside of {str(located.root)!r}", hint="give files or folders inside the repository"
         )
-    return from_key(raw) if "\\" in raw else encoded
+    try:
+        return from_key(raw)
+    except UnicodeEncodeError:  # given as bytes, not as a path key
+        return encoded
 
 
 @dataclass(slots=True)
@@ -108,10 +111,9 @@ class _Opening:
 
 
 def _open(located: Located, store: Path | None, pinned: SnapshotId | None) -> FrozenSnapshot:
-    if pinned is not None and (pinned.kind == "git") != (located.git is not None):
+    if pinned is not None and pinned.kind == "git" and located.git is None:
         raise StateError(
-            f"{str(located.root)!r} is no longer {'a git repository' if pinned.kind == 'git' else 'a plain folder'}",
-            hint="put it back, or start a new session",
+            f"{str(located.root)!r} is no longer a git repository", hint="put it back, or start a new session"
         )
     git_executable()
     view = store if store is not None else Path(tempfile.mkdtemp(prefix="leadline-view-"))

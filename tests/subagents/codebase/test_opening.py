@@ -14,7 +14,7 @@ from manifests.errors import LeadlineError, StateError, UsageError
 from subagents.codebase import gitrun
 from subagents.codebase.snapshot import open_snapshot
 from subagents.codebase.types import Snapshot
-from tests.hostile import DEFAULT_FILES, SECRET, commit_all, git, make_repository, write
+from tests.hostile import DEFAULT_FILES, SECRET, commit_all, git, make_repository, odd_names, write
 from tests.subagents.codebase.conftest import Open
 
 
@@ -214,6 +214,14 @@ def test_scopes_are_relative_to_the_path_given(tmp_path: Path, opened: Open) -> 
     assert opened(repository, scope=["."]).scope == ()
 
 
+def test_every_path_key_is_a_scope_and_so_is_every_file_name(tmp_path: Path, opened: Open) -> None:
+    repository = odd_names(tmp_path / "r")
+    for path, entry in opened(repository).files().items():
+        assert opened(repository, scope=[path]).scope == (path,)
+        if b"xff" not in entry.raw:  # typed so, it is taken for the key of another name
+            assert opened(repository, scope=[os.fsdecode(entry.raw)]).scope == (path,)
+
+
 @pytest.mark.parametrize("scope", ["..", "/etc", "src/../../x", "nowhere", "sr", "", "a\0b", ".git"])
 def test_a_scope_outside_or_without_files_is_refused(tmp_path: Path, scope: str) -> None:
     repository = make_repository(tmp_path / "r")
@@ -225,6 +233,8 @@ def test_a_folder_that_the_repository_around_it_ignores_is_a_plain_folder(tmp_pa
     write(repository, "scratch/a.py", "1\n")
     snapshot = opened(repository / "scratch")
     assert (snapshot.id.kind, list(snapshot.files())) == ("folder", ["a.py"])
+    again = opened(snapshot.root, pinned=snapshot.id)
+    assert (again.id, list(again.files())) == (snapshot.id, ["a.py"])
 
 
 def test_one_file_of_a_plain_folder(tmp_path: Path, opened: Open) -> None:
