@@ -21,6 +21,7 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from subagents.ranking.lexing import spans
@@ -41,7 +42,12 @@ SMALL_KINDS = frozenset({"constant", "variable", "field", "property", "type", "m
 
 _HEADER = struct.Struct("<10I")
 """terms, pairs, lines, words, the four lengths, symbols, names."""
-_TOKEN = re.compile(r"\n|[^\W\d]\w*")
+_MARKS_ALONE = ("\x01", "\x02", "\x03")
+_MARKS_ALONE_SET = frozenset(_MARKS_ALONE)
+_MARKS = tuple(f" {mark} " for mark in _MARKS_ALONE)
+_TOKEN = re.compile(r"[\x01-\x03]|\w+")
+_BLANKS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_\n\x01\x02\x03")}
+_DIGITS = "0123456789"
 _WIDE_LINES = 65_000
 _SYMBOLS_LIMIT = 50_000
 
@@ -73,27 +79,11 @@ def extract(facts: FileFacts) -> bytes:
 def encode(text: str, language: str | None, symbols: Sequence[Symbol]) -> bytes:
     import numpy as np
 
-    tokens: list[str] = []
-    fields: list[int] = []
-    sizes: list[int] = []
-    for start, end, field in spans(text, language):
-        found = _TOKEN.findall(text, start, end)
-        tokens += found
-        fields.append(field)
-        sizes.append(len(found))
-    vocabulary: dict[str, int] = {"\n": 0}
-    number = vocabulary.setdefault
-    ids = np.fromiter([number(token, len(vocabulary)) for token in tokens], np.int64, len(tokens))
-    field_of = np.repeat(np.array(fields, np.int64), sizes) if sizes else np.zeros(0, np.int64)
-    is_word = ids > 0
-    line_of = np.cumsum(~is_word) + 1
+    ids, field_of, line_of, vocabulary = _tokens(text, language)
     line_count = text.count("\n") + 1
-    ids, field_of, line_of = ids[is_word], field_of[is_word], line_of[is_word]
-
-    per_word = [keys(word) for word in vocabulary]
-    per_word[0] = ()
+    per_word = [keys(word.lstrip(_DIGITS)) for word in vocabulary]
     word_sizes = np.fromiter(map(len, per_word), np.int64, len(per_word))
-    flat = np.fromiter((key for some in per_word for key in some), np.uint32, int(word_sizes.sum()))
+    flat = np.fromiter(chain.from_iterable(per_word), np.uint32, int(word_sizes.sum()))
 
     named = _names(symbols)
     name_flat = np.fromiter(named.counts.keys(), np.uint32, len(named.counts))
@@ -111,7 +101,8 @@ def encode(text: str, language: str | None, symbols: Sequence[Symbol]) -> bytes:
     counts[:, :3] = np.bincount(term_of * 3 + np.repeat(field_of, repeats), minlength=terms * 3).reshape(terms, 3)
     counts[name_place, NAME_FIELD] = np.fromiter(named.counts.values(), np.int64, len(named.counts))
     lengths = [int(n) for n in np.bincount(np.repeat(field_of, repeats), minlength=3)[:3]]
-    pairs = np.unique(term_of * (line_count + 2) + np.repeat(line_of, repeats))
+    pairs = np.sort(term_of.astype(np.int64) * (line_count + 2) + np.repeat(line_of, repeats))
+    pairs = pairs[np.diff(pairs, prepend=-1) != 0]
     pair_term, pair_line = np.divmod(pairs, line_count + 2)
     ends = np.cumsum(np.bincount(pair_term, minlength=terms))
     line_type = np.uint32 if line_count > _WIDE_LINES else np.uint16
@@ -133,6 +124,36 @@ def encode(text: str, language: str | None, symbols: Sequence[Symbol]) -> bytes:
         np.minimum(counts, 255).astype(np.uint8).tobytes(),
         bytes(named.kinds),
     ])  # fmt: skip
+
+
+def _tokens(
+    text: str, language: str | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], list[str]]:
+    """(word, field, line) of each word of the text, words being places in the list that comes last.
+
+    A mark before each stretch of another field lets one pass split all. Text of ASCII alone, nearly all source code, is
+    split by `str.translate` and `str.split`, which takes a tenth of the time of a regular expression.
+    """
+    import numpy as np
+
+    pieces: list[str] = []
+    for start, end, field in spans(text, language):
+        pieces += (_MARKS[field], text[start:end])
+    marked = "".join(pieces)
+    if marked.isascii():
+        lines = [line.split() for line in marked.translate(_BLANKS).split("\n")]
+    else:
+        lines = [_TOKEN.findall(line) for line in marked.split("\n")]
+    tokens = list(chain.from_iterable(lines))
+    vocabulary = [*_MARKS_ALONE, *(set(tokens) - _MARKS_ALONE_SET)]
+    number = {word: place for place, word in enumerate(vocabulary)}
+    marks = len(_MARKS_ALONE)
+    ids = np.fromiter(map(number.__getitem__, tokens), np.int32, len(tokens))
+    line_of = np.repeat(np.arange(1, len(lines) + 1, dtype=np.int32), np.fromiter(map(len, lines), np.int64, len(lines)))
+    at = np.flatnonzero(ids < marks)
+    field_of = np.repeat(ids[at], np.diff(at, append=len(ids)))
+    is_word = ids >= marks
+    return ids[is_word] - marks, field_of[is_word], line_of[is_word], vocabulary[marks:]
 
 
 def decode(data: bytes) -> Record:

@@ -29,7 +29,6 @@ WORD = re.compile(r"[^\W\d]\w*")
 
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-_PLURALS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("es", ""), ("s", ""))
 _SUFFIXES = (
     ("ization", "ize"), ("ational", "ate"), ("ation", "at"), ("ition", "it"), ("ment", ""), ("ness", ""), ("able", ""),
     ("ible", ""), ("ally", "al"), ("ly", ""), ("er", ""), ("or", ""), ("ion", ""), ("ive", ""), ("al", ""),
@@ -51,25 +50,32 @@ def parts(word: str) -> list[str]:
 
 def stem(word: str) -> str:
     """A word without its English endings: `writer`, `writes`, `writing` and `written by` their common beginning."""
-    whole = _singular(word)
-    if len(word) <= 4:
-        return whole
-    word = whole
-    for suffix, ending in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
-            word = word[: len(word) - len(suffix)] + ending
+    if len(word) <= 3:
+        return word
+    word = _singular(word)
+    for ending in ("ingly", "edly", "ing", "ed"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: len(word) - len(ending)]
             break
+    if len(word) > 4:
+        for suffix, ending in _SUFFIXES:
+            if word.endswith(suffix) and len(word) - len(suffix) >= 4:
+                word = word[: len(word) - len(suffix)] + ending
+                break
     if len(word) > 3 and word[-1] == "e":
         word = word[:-1]
-    if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz":
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
         word = word[:-1]
     return word
 
 
 def _singular(word: str) -> str:
-    for suffix, ending in _PLURALS:
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3 and not word.endswith("ss"):
-            return word[: len(word) - len(suffix)] + ending
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "xes", "ches", "shes")):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
     return word
 
 
