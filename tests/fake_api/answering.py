@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.fake_api import compaction, context_edits, prompt, reply, signing, streaming, thinking
+from tests.fake_api import canon, compaction, context_edits, prompt, reply, signing, streaming, thinking
 from tests.fake_api.cache import CacheUse
 from tests.fake_api.ledger import Charge
 from tests.fake_api.models.base import Call, Model
@@ -137,7 +137,7 @@ def _finish_blocks(read: Read, said: list[Block], content: list[Block], mark: st
     """Sign thinking over all that precedes it, number the calls."""
     prefix = read.prefix
     for block in content:
-        prefix = signing.extend(prefix, "assistant", block)
+        prefix = signing.extend(prefix, "assistant", block, canon.essence(block))
     show = thinking.shown(read.body)
     for n, block in enumerate(said):
         made = dict(block)
@@ -150,7 +150,8 @@ def _finish_blocks(read: Read, said: list[Block], content: list[Block], mark: st
             made.setdefault("id", f"toolu_{mark[:20]}{n:02d}")
             made["input"] = _parsed(made)
         content.append(made)
-        prefix = signing.extend(prefix, "assistant", {k: v for k, v in made.items() if k != "_json"})
+        plain = {k: v for k, v in made.items() if k != "_json"}
+        prefix = signing.extend(prefix, "assistant", plain, canon.essence(plain))
 
 
 def _parsed(call: Block) -> Any:

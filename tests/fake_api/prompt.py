@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 import orjson
 
-from tests.fake_api import tokens
+from tests.fake_api import canon, tokens
 from tests.fake_api.catalog import ModelSpec
 
 Message = dict[str, Any]
 """Role and a list of content blocks; string content is already turned into one text block."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PromptBlock:
     """One block of the prompt. `digest` is over its bytes without the cache mark."""
 
@@ -52,6 +52,7 @@ class KnownBlock:
 
     value: Mapping[str, Any]
     digest: bytes
+    essence: bytes
     tokens: int
     ttl: str | None
 
@@ -62,6 +63,7 @@ class PromptMemo:
     def __init__(self) -> None:
         self._tokens: dict[bytes, int] = {}
         self._messages: dict[bytes, tuple[KnownBlock, ...]] = {}
+        self._chains: dict[tuple[bytes, bytes, int], tuple[list[PromptBlock], list[bytes]]] = {}
         self.valid: set[tuple[bytes, bool, bool]] = set()
         """Messages that passed the checks of `turns.check_messages`, under which rules."""
 
@@ -72,7 +74,9 @@ class PromptMemo:
         known = self._tokens.get(digest)
         if known is None:
             known = self._tokens[digest] = tokens.block_tokens(plain)
-        return KnownBlock(plain, digest, known, mark.get("ttl", "5m") if isinstance(mark, Mapping) else None)
+        return KnownBlock(
+            plain, digest, canon.essence(plain), known, mark.get("ttl", "5m") if isinstance(mark, Mapping) else None
+        )
 
     def message(self, message: Message, digest: bytes | None) -> tuple[KnownBlock, ...]:
         """The blocks of a message; `digest` is that of its bytes, if known."""
@@ -80,6 +84,16 @@ class PromptMemo:
         known = self._messages.get(key)
         if known is None:
             known = self._messages[key] = tuple(self.block(block) for block in message.get("content") or ())
+        return known
+
+    def chain(self, before: bytes, message: Message, key: bytes, number: int) -> tuple[list[PromptBlock], list[bytes]]:
+        """Blocks and prefix digests of a message that stands as number `number` after the prefix `before`."""
+        known = self._chains.get((before, key, number))
+        if known is None:
+            known = ([], [])
+            self._chains[before, key, number] = known
+            for n, block in enumerate(self.message(message, key)):
+                before = _append(*known, block, ("messages", message["role"], number, n), before)
         return known
 
 
@@ -123,20 +137,17 @@ def build(
         system = [{"type": "text", "text": system}]
     rolling = hashlib.sha256(spec.id.encode()).digest()
 
-    def add(known: KnownBlock, section: str, role: str, message: int, index: int, rolling: bytes) -> bytes:
-        rolling = hashlib.sha256(rolling + role.encode() + known.digest).digest()
-        blocks.append(PromptBlock(section, role, message, index, known.value, known.digest, known.tokens, known.ttl))
-        digests.append(rolling)
-        return rolling
-
     for n, tool in enumerate(tools):
-        rolling = add(memo.block(tool), "tools", "", -1, n, rolling)
+        rolling = _append(blocks, digests, memo.block(tool), ("tools", "", -1, n), rolling)
     for n, part in enumerate(system):
-        rolling = add(memo.block(part), "system", "", -1, n, rolling)
+        rolling = _append(blocks, digests, memo.block(part), ("system", "", -1, n), rolling)
     rolling = hashlib.sha256(rolling + _message_settings(body)).digest()
     for number, message in rendered(messages):
-        for n, known in enumerate(memo.message(message, known_digests.get(id(message)))):
-            rolling = add(known, "messages", message["role"], number, n, rolling)
+        key = known_digests.get(id(message)) or message_digest(message)
+        more, marks = memo.chain(rolling, message, key, number)
+        blocks += more
+        digests += marks
+        rolling = marks[-1] if marks else rolling
     _automatic_breakpoint(body, blocks)
     prompt = Prompt(blocks, digests, tokens.TOOLS_OVERHEAD if tools else 0, spec.token_scale)
     total, previous = prompt.overhead_tokens, -1
@@ -146,6 +157,21 @@ def build(
         total += block.tokens
         prompt.cumulative.append(round(total * spec.token_scale))
     return prompt
+
+
+def _append(
+    blocks: list[PromptBlock],
+    digests: list[bytes],
+    known: KnownBlock,
+    place: tuple[str, str, int, int],
+    before: bytes,
+) -> bytes:
+    """One more block; returns the digest of the prefix that ends with it."""
+    section, role, message, index = place
+    after = hashlib.sha256(before + role.encode() + known.digest).digest()
+    blocks.append(PromptBlock(section, role, message, index, known.value, known.digest, known.tokens, known.ttl))
+    digests.append(after)
+    return after
 
 
 def _message_settings(body: Mapping[str, Any]) -> bytes:
@@ -159,8 +185,7 @@ def _automatic_breakpoint(body: Mapping[str, Any], blocks: list[PromptBlock]) ->
     mark = body.get("cache_control")
     if not isinstance(mark, Mapping):
         return
-    for block in reversed(blocks):
-        if block.value.get("type") not in {"thinking", "redacted_thinking"}:
-            if block.ttl is None:
-                block.ttl = mark.get("ttl", "5m")
+    for n in range(len(blocks) - 1, -1, -1):
+        if blocks[n].value.get("type") not in {"thinking", "redacted_thinking"}:
+            blocks[n] = replace(blocks[n], ttl=blocks[n].ttl or mark.get("ttl", "5m"))
             return

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from tests.fake_api import answering, context_edits, fields, prompt, signing, thinking, turns, validation
+from tests.fake_api import answering, canon, context_edits, fields, prompt, signing, thinking, turns, validation
 from tests.fake_api.answering import Answered
 from tests.fake_api.cache import PromptCache
 from tests.fake_api.catalog import ModelSpec
@@ -90,14 +90,11 @@ class Read:
     """As the model will see them."""
     digests: Mapping[int, bytes]
     transformations: list[dict[str, str]]
+    prefix: bytes
+    """Digest of the whole conversation as sent: what thinking of the reply is bound to."""
     prompt: Prompt = field(init=False)
     edited: context_edits.Edited = field(init=False)
     original_tokens: int = 0
-
-    @property
-    def prefix(self) -> bytes:
-        """What thinking of the reply is bound to; models that bind nothing need not know."""
-        return signing.end(self.body, self.messages) if self.spec.binds_thinking else b""
 
 
 class Service:
@@ -228,14 +225,19 @@ class Service:
         record.conversation = conversation_key(messages)
         self._keep_body(incoming.body, record)
         transformations: list[dict[str, str]] = []
+        prefix = b""
         checked = messages
         if strict:
             check_compaction_request(body, messages)
             turns.check_conversation(messages, spec, may_end_with_assistant=self._may_continue(body, messages))
             check_signatures(messages)
-            result = thinking.check(body, messages, spec)
+            prefixes, prefix = signing.prefixes(body, messages, self._known(messages, digests))
+            result = thinking.check(body, messages, spec, prefixes)
             checked, transformations = result.messages, result.transformations
-        return self._edit(Read(body, spec, messages, checked, digests, transformations))
+        return self._edit(Read(body, spec, messages, checked, digests, transformations, prefix))
+
+    def _known(self, messages: list[Message], digests: Mapping[int, bytes]) -> list[tuple[prompt.KnownBlock, ...]]:
+        return [self.memo.message(message, digests.get(id(message))) for message in messages]
 
     def _edit(self, read: Read) -> Read:
         """Apply the context edits of the request and count what is left."""
@@ -389,5 +391,5 @@ def _json(value: object) -> Outgoing:
 
 
 def _content_mark(content: object) -> bytes:
-    blocks = [signing.plain(block) for block in content]  # type: ignore[attr-defined]
+    blocks = [canon.plain(block) for block in content]  # type: ignore[attr-defined]
     return hashlib.sha256(orjson.dumps(blocks, option=orjson.OPT_SORT_KEYS)).digest()

@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from tests.fake_api.prompt import Message
+from tests.fake_api.canon import plain
+from tests.fake_api.prompt import KnownBlock, Message
 
 _KEY = b"leadline fake messages api"
 THINKING = frozenset({"thinking", "redacted_thinking"})
@@ -64,53 +65,29 @@ def start(body: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-def extend(prefix: bytes, role: str, block: Mapping[str, Any]) -> bytes:
-    """The digest after one more block; thinking leaves it as it was."""
-    if block.get("type") in THINKING:
+def extend(prefix: bytes, role: str, block: Mapping[str, Any], said: bytes) -> bytes:
+    """The digest after one more block, whose essence is `said`; thinking leaves it as it was."""
+    kind = block.get("type")
+    if kind in THINKING:
         return prefix
-    if block.get("type") == "compaction":
-        seal = verify(
-            "compaction", block.get("content") or "", block.get("signature") or block.get("encrypted_content")
-        )
+    if kind == "compaction":
+        text, sealed = block.get("content") or "", block.get("signature") or block.get("encrypted_content")
+        seal = verify("compaction", text, sealed)
         if seal is not None:
             return seal.prefix
-    return hashlib.sha256(prefix + role.encode() + _essence(block)).digest()
+    return hashlib.sha256(prefix + role.encode() + said).digest()
 
 
-def walk(body: Mapping[str, Any], messages: Sequence[Message]) -> Iterator[tuple[int, int, Mapping[str, Any], bytes]]:
-    """(message, block, value, digest of everything before the block) for each block of a conversation."""
+def prefixes(
+    body: Mapping[str, Any], messages: Sequence[Message], known: Sequence[Sequence[KnownBlock]]
+) -> tuple[dict[tuple[int, int], bytes], bytes]:
+    """The digest of everything before each thinking block (`messages[i].content[j]`), and that of the whole."""
+    found: dict[tuple[int, int], bytes] = {}
     prefix = start(body)
-    for i, message in enumerate(messages):
-        for j, block in enumerate(message.get("content") or ()):
-            yield i, j, block, prefix
-            prefix = extend(prefix, message["role"], block)
-
-
-def end(body: Mapping[str, Any], messages: Sequence[Message]) -> bytes:
-    """Digest of the whole conversation."""
-    prefix = start(body)
-    for message in messages:
-        for block in message.get("content") or ():
-            prefix = extend(prefix, message["role"], block)
-    return prefix
-
-
-def _essence(block: Mapping[str, Any]) -> bytes:
-    """The bytes that stand for a block; text and results in text, which are nearly all, without going through JSON."""
-    kind, content = block.get("type"), block.get("content")
-    if kind == "text":
-        return b"text\0" + str(block["text"]).encode("utf-8", "surrogatepass")
-    if isinstance(content, list) and len(content) == 1 and content[0].get("type") == "text":
-        content = content[0]["text"]
-    if kind == "tool_result" and isinstance(content, str):
-        head = f"result\0{block['tool_use_id']}\0{bool(block.get('is_error'))}\0"
-        return (head + content).encode("utf-8", "surrogatepass")
-    return orjson.dumps(plain(block), option=orjson.OPT_SORT_KEYS)
-
-
-def plain(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A block without its cache mark and without fields that are null or default, which clients add in passing."""
-    plain = {k: v for k, v in block.items() if v is not None and k != "cache_control"}
-    if plain.get("is_error") is False:
-        del plain["is_error"]
-    return plain
+    for i, (message, blocks) in enumerate(zip(messages, known, strict=True)):
+        for j, block in enumerate(blocks):
+            if block.value.get("type") in THINKING:
+                found[i, j] = prefix
+            else:
+                prefix = extend(prefix, message["role"], block.value, block.essence)
+    return found, prefix

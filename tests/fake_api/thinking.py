@@ -20,16 +20,23 @@ class ThinkingCheck:
     transformations: list[dict[str, str]] = field(default_factory=list)
 
 
-def check(body: Mapping[str, Any], messages: Sequence[Message], spec: ModelSpec) -> ThinkingCheck:
-    """Refuse altered blocks; drop or refuse blocks that another model or another conversation made."""
-    if not any(block.get("type") in signing.THINKING for m in messages for block in m["content"]):
+def check(
+    body: Mapping[str, Any],
+    messages: Sequence[Message],
+    spec: ModelSpec,
+    prefixes: Mapping[tuple[int, int], bytes],
+) -> ThinkingCheck:
+    """Refuse altered blocks; drop or refuse blocks that another model or another conversation made.
+
+    `prefixes`: where thinking blocks stand (message, block), and the digest of the conversation before each.
+    """
+    if not prefixes:
         _check_manual(body, messages)
         return ThinkingCheck(list(messages))
     dropped: dict[tuple[int, int], str] = {}
     drop_allowed = _drops(body)
-    for i, j, block, prefix in signing.walk(body, messages):
-        if block.get("type") not in signing.THINKING:
-            continue
+    for (i, j), prefix in prefixes.items():
+        block = messages[i]["content"][j]
         where = f"messages.{i}.content.{j}"
         text, signature = _text_and_signature(block)
         seal = signing.verify(block["type"], text, signature)
