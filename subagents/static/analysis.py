@@ -12,7 +12,16 @@ from functools import cached_property
 
 from subagents.codebase.types import Symbol
 from subagents.engine import Workspace
-from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Graph, GraphBuilder, Key, Tick, key_of
+from subagents.static.callgraph import (
+    FUNCTION_KINDS,
+    TYPE_KINDS,
+    Graph,
+    GraphBuilder,
+    Key,
+    Tick,
+    is_declaration,
+    key_of,
+)
 from subagents.static.chain import Chain, ChainFinder
 from subagents.static.flow import Tools
 from subagents.static.grep import Grep
@@ -153,6 +162,8 @@ class Analysis:
 
         def keep(symbol: Symbol, score: float) -> None:
             role = path_role(symbol.path)
+            if is_declaration(symbol):
+                return
             if role in ("vendored", "docs", "config", "example") or (
                 role == "test" and self.question.aspect != "tested"
             ):

@@ -49,20 +49,20 @@ def settings(facts: Facts, writer: Writer, limit: int = 4) -> None:
     writer.bullets("Configuration that speaks of it", rows)
 
 
-def lately(facts: Facts, writer: Writer, limit: int = 4) -> None:
+def lately(facts: Facts, writer: Writer, paths: Sequence[str] = (), limit: int = 4) -> None:
+    """Newest first; with `paths`, only commits of these (the places the answer names)."""
+    commits = [f for f in facts.all("commit") if not paths or f.text("path") in paths]
     rows: list[tuple[str, Sequence[str]]] = []
     seen: set[str] = set()
-    for fact in sorted(facts.all("commit"), key=lambda f: (f.text("date"), f.text("commit")), reverse=True):
+    for fact in sorted(commits, key=lambda f: (f.text("date"), f.text("commit")), reverse=True):
         commit = fact.text("commit")
         if commit in seen or len(rows) >= limit:
             continue
         seen.add(commit)
-        touched = [f.text("path") for f in facts.all("commit") if f.text("commit") == commit]
-        where = listing([code(p) for p in dict.fromkeys(touched)][:2])
-        ids = [f.id for f in facts.all("commit") if f.text("commit") == commit]
-        rows.append(
-            (f"{fact.text('date')} {code(commit[:8])} {prose(shorten(fact.text('subject'), 100))} ({where})", ids)
-        )
+        same = [f for f in commits if f.text("commit") == commit]
+        where = listing([code(p) for p in dict.fromkeys(f.text("path") for f in same)][:2])
+        subject = prose(shorten(fact.text("subject"), 100))
+        rows.append((f"{fact.text('date')} {code(commit[:8])} {subject} ({where})", [f.id for f in same]))
     writer.bullets("Lately", rows)
 
 

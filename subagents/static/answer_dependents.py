@@ -152,7 +152,7 @@ def _breaks(facts: Facts, writer: Writer) -> None:
 
 
 def _table(facts: Facts, number: int, writer: Writer, about: str) -> None:
-    rows: list[tuple[str, Sequence[str]]] = []
+    rows: list[tuple[Sequence[str], Sequence[str]]] = []
     for group in facts.of_number("group", number):
         examples = [
             (f"{code(str(r.get('inside')))} " if r.get("inside") else "")

@@ -35,7 +35,7 @@ def write(question: Question, facts: Facts, writer: Writer) -> bool:
     _exits(facts, writer)
     answer_common.documentation(facts, writer)
     answer_common.tests(facts, writer)
-    answer_common.lately(facts, writer)
+    answer_common.lately(facts, writer, sorted({f.text("path") for f in (root, *calls)}))
     answer_common.outside(facts, writer)
     return True
 
@@ -158,7 +158,7 @@ def _missing(question: Question, facts: Facts, writer: Writer) -> None:
 
 def _table(facts: Facts, writer: Writer) -> None:
     names = writer.names
-    rows: list[tuple[str, Sequence[str]]] = []
+    rows: list[tuple[Sequence[str], Sequence[str]]] = []
     for chain in (0, 1):
         root = next(iter(facts.of_chain("root", chain)), None)
         if root is None or not facts.of_chain("call", chain):
@@ -169,6 +169,8 @@ def _table(facts: Facts, writer: Writer) -> None:
         for call in facts.of_chain("call", chain):
             via = f" through {code(call.text('via'))}" if call.text("via") else ""
             by = f"{code(call.text('from').rpartition('.')[2])} {names.at(call.text('call_path'), call.number('call_line'))}{via}"
+            if call.texts("also"):
+                by += f"; also {codes(call.texts('also'), 2)}"
             rows.append((_row(f"{prefix}{call.number('order')}", call, by, writer), [call.id]))
         for fill in facts.of_chain("fill", chain):
             at = names.full(fill.text("path"), fill.number("line"))

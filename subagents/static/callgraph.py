@@ -8,6 +8,7 @@ called through that name, and the method a language calls by itself (`__iter__`,
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,21 +30,30 @@ MAX_NODES = 260
 MAX_CALLERS = 8
 HUB_CALLERS = 25
 MIN_CERTAINTY = 0.24
+HELPER_USES = 150
 
 _IMPLICIT_METHODS = ("__iter__", "__call__", "__next__", "__aiter__", "__enter__", "run", "call", "invoke")
 _CONSTRUCTORS = ("__init__", "constructor", "initialize", "new")
-_NOISE = words(
+_HELPERS = words(
     """
-    log debug info warn warning error critical exception print println printf fprintf sprintf snprintf format
-    len str repr int float bool list dict set tuple isinstance issubclass hasattr getattr setattr super type id
-    hash assert append extend pop get keys values items join split strip copy deepcopy clone unwrap expect into
-    from default to_string as_ref as_mut as_str iter map filter collect push insert remove contains lock unlock
-    borrow borrow_mut serverLog serverAssert serverAssertWithInfo redisDebug zmalloc zfree zcalloc zrealloc
-    sdsfree sdslen listLength malloc free memcpy memset strlen strcmp strcasecmp assertEqual is_some is_none
-    is_ok is_err ok err some none drop debugPrint assert1 panic fmt min max abs sleep time now sorted reversed
-    enumerate zip range any all next open close encode decode warnings add
+    log debug info warn warning exception print println printf fprintf sprintf snprintf len str repr int float bool list
+    dict set tuple isinstance issubclass hasattr getattr setattr super type id hash assert join split strip copy deepcopy
+    clone unwrap expect into to_string as_ref as_mut as_str iter map filter collect lock unlock borrow borrow_mut
+    serverLog serverAssert serverAssertWithInfo serverPanic redisDebug zmalloc zfree zcalloc zrealloc ztrymalloc sdsfree
+    sdslen sdsnew sdsnewlen sdsempty sdscat sdscatlen sdscatprintf sdscatfmt listLength listNodeValue listFirst
+    listNext listRewind malloc calloc realloc free memcpy memset memmove strlen strcmp strcasecmp incrRefCount
+    decrRefCount assertEqual is_some is_none is_ok is_err ok err some none debugPrint assert1 panic fmt min max abs sleep
+    now sorted reversed enumerate zip range any all encode decode warnings format errorf Errorf Sprintf
     """
 )
+"""Never a step of any story."""
+_COMMON = words(
+    """
+    append extend push pop get keys values items insert remove contains from default add open close next run write read
+    drop time error fmt update clear start stop send recv call new init main poll wait flush reset copy create delete
+    """
+)
+"""Names that many types share: followed only when the call surely means this definition."""
 
 
 def key_of(symbol: Symbol) -> Key:
@@ -74,10 +84,31 @@ class Graph:
     hubs: set[Key] = field(default_factory=set)
     dynamic: dict[Key, float] = field(default_factory=dict)
     """Functions that call through a table or a field, with how much that line says about the question."""
+    handed: set[Key] = field(default_factory=set)
+    """Functions with callers that are also handed on by name: callbacks, entries of tables."""
     fame: dict[Key, float] = field(default_factory=dict)
     """How often the name of a function that nobody in code calls is used at all (by tests, by the language): 0 to 1."""
     cut: int = 0
     """Nodes not looked at because a bound was met."""
+
+    def settle(self) -> None:
+        """Of several definitions that one call may mean, keep the surest: each call happens once."""
+        for caller, edges in self.out.items():
+            best: dict[tuple[int, str], Edge] = {}
+            for edge in edges:
+                at = (edge.line, self.symbols[edge.callee].name)
+                if edge.via:
+                    at = (edge.line, f"{edge.via} {edge.callee}")
+                if at not in best or _sureness(edge, caller) > _sureness(best[at], caller):
+                    best[at] = edge
+            kept = set(best.values())
+            for edge in edges:
+                if edge not in kept:
+                    self.into[edge.callee].remove(edge)
+            self.out[caller] = [edge for edge in edges if edge in kept]
+
+    def sure_callers(self, key: Key) -> list[Edge]:
+        return [edge for edge in self.into.get(key, ()) if edge.certainty >= 0.65 or edge.via]
 
     def add_edge(self, edge: Edge) -> None:
         if edge.caller == edge.callee:
@@ -87,6 +118,10 @@ class Graph:
             return
         known.append(edge)
         self.into.setdefault(edge.callee, []).append(edge)
+
+
+def _sureness(edge: Edge, caller: Key) -> tuple[float, bool, tuple[str, int, str]]:
+    return (edge.certainty, edge.callee[0] == caller[0], edge.callee)
 
 
 Tick = Callable[[], None]
@@ -116,6 +151,8 @@ class GraphBuilder:
         self._told = told
         self._roles = ("code", "test") if tests else ("code",)
         self._callees: dict[Key, list[Edge]] = {}
+        self._fan_in: dict[Key, int] = {}
+        self._uses: dict[str, int] = {}
         self._through: dict[str, list[tuple[Symbol, int, str]]] = {}
         self.graph = Graph()
 
@@ -126,22 +163,46 @@ class GraphBuilder:
             self._add(seed)
         self._climb([key_of(seed) for seed in seeds])
         self._descend()
+        graph.settle()
         self._relevance.weigh(list(graph.matches.values()))
         told = self._told(list(dict.fromkeys(graph.symbols[key].name for key in graph.matches)))
         for key, matches in graph.matches.items():
             value = self._relevance.value(matches)
             if value > 0.1:
                 value += 0.35 * told.get(graph.symbols[key].name, 0.0) + 0.4 * min(1.0, graph.dynamic.get(key, 0.0))
-            graph.values[key] = value * (0.45 if key in graph.hubs and not matches.named else 1.0)
+            shared = 1.0 if matches.named else 1 / (1 + 0.06 * max(0, self._fan_in.get(key, 0) - 4))
+            graph.values[key] = value * shared
+        self._note_ways_in()
         return graph
+
+    def _note_ways_in(self) -> None:
+        """Which functions are handed on by name, and how well known those are that no code calls."""
+        graph = self.graph
+        likely = sorted((k for k, value in graph.values.items() if value >= 0.25), key=lambda k: (-graph.values[k], k))
+        for key in likely[:100]:
+            symbol = graph.symbols[key]
+            if graph.into.get(key) and graph.out.get(key) and "." not in symbol.qualified and self._stored(symbol.name):
+                graph.handed.add(key)
+        for key in graph.matches:
+            if not graph.sure_callers(key) and graph.out.get(key):
+                name = graph.symbols[key].name
+                graph.fame[key] = min(1.0, math.log10(1 + (200 if name.startswith("__") else self.uses(name))) / 2.3)
 
     def usable(self, symbol: Symbol, certainty: float) -> bool:
         """Whether to follow a call: into code only, and a helper's name only when it surely means this definition."""
-        return path_role(symbol.path) in self._roles and (symbol.name not in _NOISE or certainty >= 0.9)
+        if path_role(symbol.path) not in self._roles or symbol.name in _HELPERS or is_declaration(symbol):
+            return False
+        return certainty >= 0.9 or symbol.name not in _COMMON
+
+    def uses(self, name: str) -> int:
+        """How many references have this name, up to 200."""
+        if name not in self._uses:
+            self._uses[name] = len(self._index.references(name, limit=200))
+        return self._uses[name]
 
     def usable_name(self, name: str) -> bool:
         """Whether a called name says anything: not a helper that every program calls."""
-        return name not in _NOISE and len(name) > 2
+        return name not in _HELPERS and len(name) > 2
 
     def callers(self, symbol: Symbol) -> list[Edge]:
         """Callers in code, surest first, at most one edge a caller; marks hubs."""
@@ -155,6 +216,7 @@ class GraphBuilder:
             if call.certainty >= MIN_CERTAINTY and key != key_of(symbol) and key not in edges:
                 edges[key] = _edge(call)
                 self.graph.symbols.setdefault(key, caller)
+        self._fan_in[key_of(symbol)] = len(edges)
         if len(edges) > HUB_CALLERS:
             self.graph.hubs.add(key_of(symbol))
         return sorted(edges.values(), key=lambda e: -e.certainty)
@@ -203,12 +265,12 @@ class GraphBuilder:
         """Who calls through a name that this function, or the class it belongs to, was stored under."""
         owner = symbol.qualified.rpartition(".")[0].rpartition(".")[2]
         stored = owner if owner and symbol.name in (*_IMPLICIT_METHODS, *_CONSTRUCTORS) else symbol.name
-        if stored in _NOISE or len(stored) < 3:
+        if stored in _HELPERS or len(stored) < 3:
             return
         yielded = 0
         for reference, row in self._stored(stored):
             holder = re.search(rf"([A-Za-z_]\w*)\s*(?:=|:)\s*&?(?:[\w.]+\.)?{re.escape(stored)}\b(?!\s*\()", row)
-            if holder is None or holder.group(1) in _NOISE or len(holder.group(1)) < 4:
+            if holder is None or holder.group(1) in _HELPERS | _COMMON or len(holder.group(1)) < 4:
                 continue
             for user in self._users(holder.group(1)):
                 if user.path == reference.path and user.line == reference.line:
@@ -276,6 +338,9 @@ class GraphBuilder:
                     continue
                 for edge in self.callees(symbol):
                     new = edge.callee not in seen
+                    name = self.graph.symbols[edge.callee].name
+                    if new and not name.startswith("__") and self.uses(name) >= HELPER_USES:
+                        continue
                     if new and len(self.graph.matches) >= MAX_NODES:
                         self.graph.cut += 1
                         continue
@@ -310,7 +375,7 @@ class GraphBuilder:
         """Calls of a name that is no function, but under which functions or classes of this snapshot were stored."""
         for reference in self._index.references_in(symbol.path, symbol.start, min(symbol.end, symbol.start + 300)):
             name = reference.name
-            if reference.kind != "call" or name in _NOISE or len(name) < 4:
+            if reference.kind != "call" or name in _HELPERS | _COMMON or len(name) < 4:
                 continue
             if name not in self._through:
                 self._through[name] = list(self._stored_under(name))
@@ -368,6 +433,11 @@ def dynamic_call(symbol: Symbol, sources: Sources) -> str:
         if _DYNAMIC.search(row) or (pointers and _POINTER.search(row)):
             return row.strip()
     return ""
+
+
+def is_declaration(symbol: Symbol) -> bool:
+    """A prototype in a header: says that something exists, not what it does."""
+    return symbol.start == symbol.end and symbol.path.endswith((".h", ".hh", ".hpp", ".hxx", ".pyi", ".d.ts"))
 
 
 def _likeliest(caller: Symbol, calls: Sequence[CallEdge]) -> list[CallEdge]:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from subagents.codebase.types import Symbol
 from subagents.static.callgraph import TYPE_KINDS, Edge, Graph, Key, ordered_by_line
 from subagents.static.question import Question
-from subagents.static.relevance import Relevance
+from subagents.static.relevance import Relevance, adjacent, name_words, stem
 from subagents.static.source import Guard, Sources
+from subagents.static.wordlists import words
 
 PRICE = 0.30
 DECAY = 0.85
@@ -25,6 +26,11 @@ MAX_CHILDREN = 5
 MAX_DEPTH = 6
 MAX_FEEDING = 4
 
+_DISPATCHED = words(
+    "implementation handler handlers view views function functions callback callbacks method methods controller "
+    "controllers endpoint endpoints hook hooks listener listeners receiver receivers plugin plugins command commands action"
+)
+"""What is called through a table: a chain that arrives there ends in a call through one."""
 _CONSTRUCTORS = ("__init__", "constructor", "__new__", "new")
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNED = re.compile(r"^\s*(?:let |var |const |auto |mut )*([\w.*\s,>-]{1,80}?)\s*(?::[^=]{1,60})?(?::=|=)(?!=)")
@@ -41,6 +47,8 @@ class Step:
     depth: int
     value: float
     guard: Guard | None = None
+    feeding: bool = False
+    """Taken up because a kept step needs its result, not for its own sake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +62,7 @@ class Chain:
         return self.steps[0].symbol
 
     def keys(self) -> set[Key]:
-        return {(s.symbol.path, s.symbol.start, s.symbol.qualified) for s in self.steps}
+        return {_key(s) for s in self.steps}
 
 
 class ChainFinder:
@@ -66,6 +74,7 @@ class ChainFinder:
         self._relevance = relevance
         self._sources = sources
         self._gains: dict[Key, float] = {}
+        self._fed: set[Key] = set()
         self._guards: dict[tuple[Key, int], Guard | None] = {}
 
     def best(self, limit: int = 3) -> list[Chain]:
@@ -83,19 +92,33 @@ class ChainFinder:
                 break
             if chosen and chain.root.name in ("__init__", "constructor", "__new__"):
                 continue
-            if all(len(chain.keys() & other.keys()) <= 0.3 * len(chain.keys()) for other in chosen):
+            if not chosen or self._adds(chain, chosen):
                 chosen.append(chain)
         return chosen
+
+    def _adds(self, chain: Chain, chosen: Sequence[Chain]) -> bool:
+        """Whether a further chain is another story: little shared, and a step as telling as the best of the first."""
+        known = set().union(*(other.keys() for other in chosen))
+        if len(chain.keys() & known) > 0.3 * len(chain.keys()):
+            return False
+        best = max(step.value for step in chosen[0].steps)
+        return max((s.value for s in chain.steps if _key(s) not in known), default=0.0) >= 0.8 * best
 
     def _roots(self) -> list[Key]:
         """Nodes nobody calls, and nodes where so many ways meet that climbing further says little; best first."""
         graph = self._graph
         roots = []
         for key in graph.matches:
-            callers = graph.into.get(key, [])
+            callers = graph.sure_callers(key)
             if not graph.out.get(key):
                 continue
-            if not callers or len(callers) > 3 or graph.matches[key].named or graph.symbols[key].name.startswith("__"):
+            if (
+                not callers
+                or len(callers) > 3
+                or key in graph.handed
+                or graph.matches[key].named
+                or graph.symbols[key].name.startswith("__")
+            ):
                 roots.append(key)
         return sorted(roots, key=lambda k: (-self._gain(k), k))[:40]
 
@@ -157,9 +180,24 @@ class ChainFinder:
                 if gain > 0.05:
                     pushed += 1
                     heapq.heappush(heap, (-gain * DECAY ** depths[key], pushed, following.callee, following))
+        root = self._trimmed(root, children)
+        self._fed = set()
         self._feeding(parents, depths, children)
         steps = tuple(self._in_order(root, children))
         return Chain(steps=steps, score=self._score(steps), covered=self._covered(steps))
+
+    def _trimmed(self, root: Key, children: dict[Key, list[Edge]]) -> Key:
+        """Without wrappers at the top that say nothing about the question; what the language calls itself stays."""
+        graph = self._graph
+        while True:
+            below = children.get(root, [])
+            said = graph.values.get(root, 0.0)
+            if len(below) != 1 or said >= 0.2 or graph.matches[root].named or graph.symbols[root].name.startswith("__"):
+                return root
+            if below[0].callee not in children or below[0].certainty < 0.6:
+                return root
+            del children[root]
+            root = below[0].callee
 
     def _feeding(
         self, parents: dict[Key, Edge | None], depths: dict[Key, int], children: dict[Key, list[Edge]]
@@ -197,11 +235,12 @@ class ChainFinder:
                     continue
                 names = set(_NAMES.findall(assigned.group(1))) - {"self", "this", "err", "ok", "_"}
                 guard = self.guard(edge)
-                if not names & needed or (guard is not None and guard.kind in ("handler", "cleanup")):
+                if not names & needed or guard is not None:
                     continue
                 parents[edge.callee] = edge
                 depths[edge.callee] = depths[caller] + 1
                 children[caller].append(edge)
+                self._fed.add(edge.callee)
                 added += 1
                 taken += 1
                 if taken >= 2 or added >= MAX_FEEDING:
@@ -232,24 +271,50 @@ class ChainFinder:
                 depth=depth,
                 value=self._graph.values.get(key, 0.0),
                 guard=self.guard(edge) if edge else None,
+                feeding=key in self._fed,
             )
             for following in ordered_by_line(children.get(key, [])):
                 yield from walk(following.callee, following, depth + 1)
 
         return walk(root, None, 0)
 
+    def _direction(self, steps: Sequence[Step]) -> float:
+        """For "how does A become B": whether the chain begins at A and comes to B, rather than starting in the middle."""
+        source, target = self._question.source_terms, self._question.target_terms
+        pairs = [p for p in self._question.pairs if p[0] in source and p[1] in source]
+        top = steps[: max(1, min(3, len(steps) - 1))]
+        begins = _mean([max((self._match(s, t) for s in top), default=0.0) for t in source])
+        if pairs:
+            begins = max(
+                0.5 * begins, *(1.0 if adjacent(p, name_words(s.symbol.qualified)) else 0.0 for p in pairs for s in top)
+            )
+        ends = _mean([max((self._match(s, t) for s in steps[1:]), default=0.0) for t in target])
+        early = max((self._match(steps[0], t) for t in target if t not in self._question.weak_terms), default=0.0)
+        return 1.2 * begins + 0.8 * ends - (0.8 * early if begins < 0.9 or early >= 0.9 else 0.0)
+
     def _covered(self, steps: Sequence[Step]) -> tuple[str, ...]:
         return tuple(term for term in self._question.terms if any(self._match(step, term) >= 0.4 for step in steps))
 
     def _match(self, step: Step, term: str) -> float:
-        key = (step.symbol.path, step.symbol.start, step.symbol.qualified)
+        key = _key(step)
         matches = self._graph.matches.get(key)
         return matches.by_term.get(term, 0.0) if matches else 0.0
 
+    def _distinct_worth(self, steps: Sequence[Step]) -> Iterator[float]:
+        """Values of the steps; a name made of the same words as earlier ones adds little."""
+        seen: list[frozenset[str]] = []
+        for step in steps:
+            words = _stems(step.symbol.name)
+            alike = sum(1 for other in seen if len(words & other) >= 2)
+            seen.append(words)
+            conditional = 0.9 if step.guard is not None else 1.0
+            yield step.value * (step.edge.certainty if step.edge else 1.0) * conditional * 0.6**alike
+
     def _score(self, steps: Sequence[Step]) -> float:
         """Worth of the parts, each further one counting less, plus what the whole covers of the question."""
-        worth = sorted((step.value * (step.edge.certainty if step.edge else 1.0) for step in steps), reverse=True)
+        worth = sorted(self._distinct_worth(steps), reverse=True)
         total = sum(value * 0.8**n for n, value in enumerate(worth)) - 0.03 * len(steps)
+        total -= 0.2 * sum(1 for step in steps[1:] if step.value < 0.08 and not step.feeding)
         weights = self._relevance.weights
         whole = sum(weights.values()) or 1.0
         coverage = sum(
@@ -257,26 +322,28 @@ class ChainFinder:
         )
         score = total + 2.0 * coverage / whole
         if self._question.source_terms and self._question.target_terms:
-            top = max(1, min(3, len(steps) - 1))
-            source = _mean(
-                [max((self._match(s, t) for s in steps[:top]), default=0.0) for t in self._question.source_terms]
-            )
-            target = _mean(
-                [max((self._match(s, t) for s in steps[1:]), default=0.0) for t in self._question.target_terms]
-            )
-            score += 0.8 * source + 0.8 * target
+            score += self._direction(steps)
         root = (steps[0].symbol.path, steps[0].symbol.start, steps[0].symbol.qualified)
-        if not self._graph.into.get(root):
+        if not self._graph.sure_callers(root) or root in self._graph.handed:
             score += 0.25
-        score += 0.35 * self._graph.fame.get(root, 0.0)
+        score += 0.5 * self._graph.fame.get(root, 0.0)
         called = max(
-            (self._graph.dynamic.get((s.symbol.path, s.symbol.start, s.symbol.qualified), 0.0) for s in steps),
+            (self._graph.dynamic.get(_key(s), 0.0) for s in steps),
             default=0.0,
         )
-        score += 0.5 * min(1.2, called) if self._question.target_terms else 0.0
+        dispatch = any(term in _DISPATCHED for term in self._question.target_terms)
+        score += (3.0 if dispatch else 1.0) * min(1.0, called) if self._question.target_terms else 0.0
         if self._graph.matches[root].named:
             score += 0.8
         return score
+
+
+def _stems(name: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in name_words(name))
+
+
+def _key(step: Step) -> Key:
+    return (step.symbol.path, step.symbol.start, step.symbol.qualified)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -75,6 +75,10 @@ class StaticEngine:
     def name(self) -> str:
         return "static"
 
+    @property
+    def metered(self) -> bool:
+        return False
+
     async def plan(self, workspace: Workspace, phase: int, summaries: Sequence[PhaseSummary]) -> Plan | None:
         """Phase 3 follows from the findings of phase 2; without roots or places there is nothing to trace."""
         wanted: list[Wanted]

@@ -13,9 +13,10 @@ from subagents.static.drafts import Draft, Place, listing, place, symbol_data, w
 from subagents.static.grep import Grep
 from subagents.static.relevance import Relevance
 from subagents.static.roles import path_role
-from subagents.static.source import Exit, Sources, is_write
+from subagents.static.source import Exit, Sources, attributes
 from subagents.static.wordlists import words
 
+ALSO_STEPS = 4
 MAX_EXITS = 6
 MAX_HANDOVERS = 3
 MAX_OUTSIDE = 4
@@ -58,10 +59,19 @@ def call_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
     )
     for order, step in enumerate(chain.steps):
         if step.edge is not None:
-            yield _call_draft(chain, number, order, step)
+            also = _other_callers(chain, step, tools) if order <= ALSO_STEPS else []
+            yield _call_draft(chain, number, order, step, also)
 
 
-def _call_draft(chain: Chain, number: int, order: int, step: Step) -> Draft:
+def _other_callers(chain: Chain, step: Step, tools: Tools) -> list[str]:
+    """Further callers of a step, outside the chain: other ways in."""
+    inside = chain.keys()
+    callers = [edge.caller for edge in tools.builder.callers(step.symbol) if edge.certainty >= 0.65]
+    names = [tools.builder.graph.symbols[key].qualified for key in callers if key not in inside]
+    return list(dict.fromkeys(names))[:6]
+
+
+def _call_draft(chain: Chain, number: int, order: int, step: Step, also: Sequence[str]) -> Draft:
     edge = step.edge
     assert edge is not None
     caller = chain.steps[step.parent].symbol
@@ -103,6 +113,7 @@ def _call_draft(chain: Chain, number: int, order: int, step: Step) -> Draft:
             "guard_kind": guard.kind if guard and condition else "",
             "guard_line": guard.line if guard and condition else 0,
             "value": round(step.value, 3),
+            "also": list(also),
             **symbol_data(step.symbol),
         },
     )
@@ -209,27 +220,24 @@ def handover_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
     """What one step stores on an object and a later one reads: the path that no call shows."""
     writes: dict[str, tuple[int, int]] = {}
     found: list[tuple[float, Draft]] = []
-    attribute = re.compile(r"(?:\.|->)([A-Za-z_]\w{3,})\b")
     for order, step in enumerate(chain.steps):
         if step.symbol.kind not in FUNCTION_KINDS:
             continue
         rows = tools.sources.code(step.symbol)[1:]
         for line, row in rows:
-            for name in dict.fromkeys(attribute.findall(row)):
+            for name in attributes(row).read:
                 writer = writes.get(name)
-                if writer is None or writer[0] == order or is_write(row, name) or re.search(rf"\b{name}\s*\(", row):
+                if writer is None or writer[0] == order:
                     continue
                 del writes[name]
-                source = chain.steps[writer[0]].symbol
-                total = len(tools.index.references(name, limit=40))
-                if total >= 40 or (step.parent == writer[0] and False):
-                    continue
-                score = tools.relevance.in_text(name) + 0.5 - total / 80
-                found.append((score, _handover(number, order, name, source, writer, step.symbol, line)))
+                telling = "_" in name.strip("_") or re.search(r"[a-z][A-Z]", name) is not None
+                score = tools.relevance.in_text(name) + (0.3 if telling else -0.1)
+                if score >= 0.3:
+                    source = chain.steps[writer[0]].symbol
+                    found.append((score, _handover(number, order, name, source, writer, step.symbol, line)))
         for line, row in rows:
-            for name in dict.fromkeys(attribute.findall(row)):
-                if name not in writes and re.search(rf"(?:\.|->){name}\s*(?:,\s*[\w.>-]+\s*)*=(?!=)", row):
-                    writes[name] = (order, line)
+            for name in attributes(row).written:
+                writes.setdefault(name, (order, line))
     for _, draft in sorted(found, key=lambda item: (-item[0], item[1].claim))[:MAX_HANDOVERS]:
         yield draft
 

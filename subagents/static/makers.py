@@ -165,9 +165,10 @@ def locate_tests(job: Job) -> Iterator[Draft]:
 
 
 def locate_history(job: Job) -> Iterator[Draft]:
-    paths = [t.files[0] for t in job.analysis.targets()[:2]] + [s.path for s, _ in job.analysis.seeds()[:4]]
-    yield from history_drafts(job, list(dict.fromkeys(paths))[:4])
-    job.deliverable = "no history at hand"
+    places = [(t.files[0], t.symbol.start) for t in job.analysis.targets()[:2] if t.symbol is not None and t.exact]
+    places += [(symbol.path, symbol.start) for symbol, _ in job.analysis.seeds()[:4]]
+    yield from history_drafts(job, list(dict(places).items())[:3])
+    job.deliverable = "no history of these places at hand"
 
 
 # --- trace: one chain --------------------------------------------------------------------------------------------
@@ -229,12 +230,14 @@ def trace_docs(job: Job) -> Iterator[Draft]:
 
 
 def trace_history(job: Job) -> Iterator[Draft]:
-    paths = list(dict.fromkeys(s.path for s in _task_places(job)))
-    if not paths:
-        target = _target(job)
-        paths = list(target.files[:3]) if target else []
-    yield from history_drafts(job, paths[:4])
-    job.deliverable = "no history at hand"
+    places: dict[str, int] = {}
+    for symbol in _task_places(job):
+        places.setdefault(symbol.path, symbol.start)
+    target = _target(job)
+    if not places and target is not None:
+        places = dict.fromkeys(target.files[:3], 1)
+    yield from history_drafts(job, list(places.items())[:4])
+    job.deliverable = "no history of these places at hand"
 
 
 def _weighed(job: Job) -> Relevance:

@@ -112,9 +112,9 @@ class Relevance:
         pairs = sum(
             1
             for pair in self._question.pairs
-            if _adjacent(pair, own)
-            or _adjacent(pair, name_words(symbol.qualified))
-            or any(_adjacent(pair, b) for b in bodies)
+            if adjacent(pair, own)
+            or adjacent(pair, name_words(symbol.qualified))
+            or any(adjacent(pair, b) for b in bodies)
         )
         return Matches(by_term=by_term, pairs=pairs, named=self.is_named(symbol))
 
@@ -142,18 +142,19 @@ class Relevance:
 
     def in_text(self, text: str) -> float:
         """The same for free text (a heading, a line of code): share of term weight that occurs, pairs on top."""
-        words = name_words(text)
+        words = name_words(text) if len(text) < 60 else tuple(subwords(text))
+        distinct = set(words)
         total = sum(self._weights.values()) or 1.0
         value = sum(
-            weight * max((term_match(term, word) for word in words), default=0.0)
+            weight * max((term_match(term, word) for word in distinct), default=0.0)
             for term, weight in self._weights.items()
         )
-        pairs = sum(1 for pair in self._question.pairs if _adjacent(pair, words))
+        pairs = sum(1 for pair in self._question.pairs if adjacent(pair, words))
         named = any(name in text for name in self._question.identifiers)
         return value / total + 0.2 * min(2, pairs) + (0.5 if named else 0.0)
 
 
-def _adjacent(pair: tuple[str, str], words: Sequence[str]) -> bool:
+def adjacent(pair: tuple[str, str], words: Sequence[str]) -> bool:
     first, second = pair
     if first + second in words:
         return True

@@ -188,6 +188,34 @@ def shorten(text: str, width: int = 90) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """Fields named in one line (`x.name`, `x->name`), by what the line does with them; calls are neither."""
+
+    written: tuple[str, ...]
+    read: tuple[str, ...]
+
+
+_FIELD = re.compile(r"(?:\.|->)([A-Za-z_]\w{3,})\b(?!\s*\()")
+_ASSIGNMENT = re.compile(
+    r"^\s*(?:if |while |for )?(?P<left>[\w.,\s>*\[\]()'\"-]+?)\s*(?:\+|\||-)?(?::=|=)(?![=>])(?P<right>.*)$"
+)
+
+
+def attributes(row: str) -> Attributes:
+    match = _ASSIGNMENT.match(row)
+    if match is None or match.group("left").count("(") != match.group("left").count(")"):
+        return Attributes(written=(), read=tuple(dict.fromkeys(_FIELD.findall(row))))
+    written = []
+    for target in match.group("left").split(","):
+        names = _FIELD.findall(target)
+        if names:
+            written.append(names[-1])
+    return Attributes(
+        written=tuple(dict.fromkeys(written)), read=tuple(dict.fromkeys(_FIELD.findall(match.group("right"))))
+    )
+
+
 def is_write(row: str, name: str) -> bool:
     """Whether this line puts something into a field or table `name`: assignment, item assignment, a call that adds."""
     quoted = re.escape(name)

@@ -12,14 +12,13 @@ from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Key, key_of
 from subagents.static.chain import Chain
 from subagents.static.drafts import Draft, listing, place, where
 from subagents.static.flow import Tools
-from subagents.static.source import is_write
+from subagents.static.source import attributes, is_write
 
 MAX_TABLES = 3
 MAX_FILLS = 2
 MAX_REFERENCES = 70
 
 _DYNAMIC = re.compile(r"(?:\.|->|::|\b(?=[A-Z_]{3}))([A-Za-z_]\w{2,})\s*\[[^\]\n]{1,60}\]\s*\)?\s*\(")
-_ATTRIBUTE = re.compile(r"(?:\.|->)([A-Za-z_]\w{3,})\b(?!\s*\()")
 _EMPTY = re.compile(
     r"[=:]\s*(\{\}|\[\]|None|null|nil|NULL|0|false|False|dict\(\)|set\(\)|list\(\)|defaultdict\([^)]*\)|new \w+\(\)|make\([^)]*\)),?;?\s*(#.*|//.*)?$"
 )
@@ -44,8 +43,8 @@ def table_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
             for name in _DYNAMIC.findall(row):
                 if name not in reads or not reads[name].called:
                     reads[name] = _Read(name=name, order=order, symbol=step.symbol, line=line, called=True)
-            for name in _ATTRIBUTE.findall(row):
-                if name not in reads and not is_write(row, name):
+            for name in attributes(row).read:
+                if name not in reads:
                     reads[name] = _Read(name=name, order=order, symbol=step.symbol, line=line, called=False)
     inside = chain.keys()
     worths: dict[str, float] = {}
