@@ -19,8 +19,8 @@ from pathlib import Path
 from manifests.errors import UsageError
 from subagents.codebase.confined import ConfinedFolder, Outside, Signature, TooLarge, signature
 from subagents.codebase.gitrun import Git, ObjectFormat
-from subagents.codebase.objects import file_mode, hasher, object_id
-from subagents.codebase.paths import to_key
+from subagents.codebase.objects import FILE_MODES, file_mode, hasher, object_id
+from subagents.codebase.paths import is_plain, to_key
 from subagents.codebase.textfile import lfs_pointer_to
 from subagents.codebase.types import FileEntry, FileMode, Skipped
 
@@ -76,7 +76,7 @@ def _matches(record: _Record, status: os.stat_result, index_mtime_ns: int) -> bo
 
 def _absent_on_purpose(record: _Record) -> bool:
     """Whether a sparse checkout left the file out."""
-    return len(record[10]) > 7 and bool(int(record[10], 16) & _SKIP_WORKTREE)
+    return bool(int(record[10], 16) & _SKIP_WORKTREE)
 
 
 def _read_index(git: Git) -> tuple[dict[bytes, list[_Record]], set[bytes]]:
@@ -133,6 +133,7 @@ class Freezer:
         self._format = object_format
         self._store = store
         self._folder = ConfinedFolder(root)
+        self._folders = {b"": True}
         self.frozen = Frozen()
 
     def close(self) -> None:
@@ -142,8 +143,8 @@ class Freezer:
         """The working tree of a repository: index entries as they are on disk now, and untracked files."""
         with _listing_untracked(git, list(exclude_files)) as untracked:
             folders, conflicts = _read_index(git)
-            for folder in sorted(folders, key=lambda path: path.split(b"/")):  # each folder is opened once
-                self._compare(folder, folders[folder], index_mtime_ns, trust_modes)
+            for folder, records in folders.items():
+                self._compare(folder, records, index_mtime_ns, trust_modes)
         for path in sorted(conflicts.union(untracked)):
             if path.endswith(b"/"):
                 self.frozen.excluded.append(Skipped(to_key(path), "submodule", "a repository of its own"))
@@ -153,21 +154,22 @@ class Freezer:
         return self.frozen
 
     def _compare(self, folder: bytes, records: list[_Record], index_mtime_ns: int, trust_modes: bool) -> None:
-        """All index records of one folder against what is on disk."""
-        try:
-            fd = self._folder.folder(folder)
-        except OSError:
-            fd = -1  # gone, or a link stands in its place: then all its files are
+        """All index records of one folder against what is on disk.
+
+        Looking by full path is enough here: a file that is the very inode git saw, unchanged, holds what the index
+        says, by whatever way it was reached. Files in doubt are opened part by part.
+        """
+        is_there = self._is_folder(folder)
+        root, lstat = os.fsencode(self._root) + b"/", os.lstat
         files, signatures = self.frozen.files, self.frozen.signatures
-        start = len(folder) + 1 if folder else 0
         doubtful = []
         for record in records:
-            path, mode = record[3], file_mode(record[0])
-            if mode == "submodule" or _absent_on_purpose(record):
+            path, mode = record[3], FILE_MODES.get(record[0], "file")
+            if mode == "submodule" or (len(record[10]) > 7 and _absent_on_purpose(record)):
                 files[path] = FileEntry(to_key(path), path, record[1].decode(), mode)
                 continue
             try:
-                status = os.stat(path[start:], dir_fd=fd, follow_symlinks=False) if fd >= 0 else None
+                status = lstat(root + path) if is_there else None
             except OSError:
                 status = None
             if status is None:
@@ -179,6 +181,19 @@ class Freezer:
                 doubtful.append(record)
         for record in doubtful:
             self._take(record[3], record, trust_modes)
+
+    def _is_folder(self, folder: bytes) -> bool:
+        """Whether a path of the index still is a folder, and so is all above it: no links."""
+        known = self._folders.get(folder)
+        if known is None:
+            known = is_plain(folder) and self._is_folder(folder.rpartition(b"/")[0])
+            if known:
+                try:
+                    known = stat.S_ISDIR(os.lstat(os.fsencode(self._root) + b"/" + folder).st_mode)
+                except OSError:
+                    known = False
+            self._folders[folder] = known
+        return known
 
     def from_folder(self, only: bytes = b"") -> Frozen:
         """A plain folder: everything but version control folders and what tools mark as made by them."""

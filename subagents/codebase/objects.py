@@ -24,12 +24,12 @@ GIT_MODES: dict[FileMode, bytes] = {
     "link": b"120000",
     "submodule": b"160000",
 }
-_FROM_GIT: dict[bytes, FileMode] = {mode: name for name, mode in GIT_MODES.items()}
+FILE_MODES: dict[bytes, FileMode] = {mode: name for name, mode in GIT_MODES.items()}
 
 
 def file_mode(git_mode: bytes) -> FileMode:
     """What a mode in a tree or an index stands for; old trees also know 100664."""
-    return _FROM_GIT.get(git_mode, "file")
+    return FILE_MODES.get(git_mode, "file")
 
 
 def hasher(object_format: ObjectFormat, kind: str, size: int) -> hashlib._Hash:

@@ -93,7 +93,7 @@ def test_a_git_file_that_points_to_a_foreign_repository_is_refused(tmp_path: Pat
     assert "does not point back" in refusal(evil)
 
 
-def test_a_worktree_that_borrows_a_foreign_repository_is_refused(tmp_path: Path) -> None:
+def test_a_worktree_that_borrows_a_foreign_repository_is_refused(tmp_path: Path, opened: Open) -> None:
     """Its own half points back, its common folder is somebody else's."""
     private = make_repository(tmp_path / "private", {"secret.txt": SECRET})
     evil = tmp_path / "evil"
@@ -102,7 +102,19 @@ def test_a_worktree_that_borrows_a_foreign_repository_is_refused(tmp_path: Path)
     write(own, "gitdir", f"{evil}/sub/.git\n")
     write(own, "commondir", f"{private}/.git\n")
     write(own, "HEAD", "ref: refs/heads/main\n")
+    make_repository(tmp_path / "own", {"mine.txt": "mine\n"})
+    for part in ("HEAD", "objects", "refs"):
+        (tmp_path / "own" / ".git" / part).rename(evil / "store" / part)
     assert "does not point back" in refusal(evil / "sub")
+    write(own, "commondir", "../..\n")
+    assert opened(evil / "sub").root == evil / "sub"
+
+
+def test_a_copy_of_a_linked_worktree_does_not_pass_for_it(tmp_path: Path) -> None:
+    private = make_repository(tmp_path / "private", {"secret.txt": SECRET})
+    git(private, "worktree", "add", "-q", "../linked", "-b", "side")
+    write(tmp_path / "evil", ".git", (tmp_path / "linked" / ".git").read_bytes())
+    assert "does not point back" in refusal(tmp_path / "evil")
 
 
 @pytest.mark.parametrize(
