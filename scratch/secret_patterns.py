@@ -102,7 +102,7 @@ def _is_live_bare(value: str) -> bool:
 
 _WORDS_FOR_PASSWORDS = re.compile(
     r"(?i)(?:my|your|the|some|bad|db|user|cache)?_?(?:pass(?:word|wd)?|pwd|secret|token|user(?:name)?)|foo|bar|foobar|test|"
-    r"[x*.-]+|.*(?:[<>{}$%]|\.\.\.).*"
+    r"[x*.-]+|<.*>|\{.*\}|\$[A-Za-z_]+|%[a-z]|.*(?:\$\{|\$\(|\{\{|%\(|\.\.\.).*"
 )
 
 
@@ -272,7 +272,7 @@ _SERVICES = (
         r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,}",
     ),
     _p("onepassword_token", "ops_eyJ", r"ops_eyJ[A-Za-z0-9+/=_-]{200,}"),
-    _p("facebook_token", "EAA", r"(?<![/+=])EAA[A-Za-z0-9]{90,250}(?![A-Za-z0-9_/+=])", _random(3.8)),
+    _p("facebook_token", "EAA", r"(?<![/+])EAA[A-Za-z0-9]{90,250}(?![A-Za-z0-9_/+=])", _random(3.8)),
     _p("netlify_token", "nfp_", rf"nfp_[A-Za-z0-9]{{36,40}}{_END}", _random(3.5)),
     _p("age_key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
 )

@@ -114,6 +114,7 @@ IN_CONTEXT: dict[str, list[tuple[str, str]]] = {
     "url_password": [
         (f"postgres://bob:{PASSWORD}@db.internal:5432/x", PASSWORD),
         (f"redis://:{PASSWORD}@cache:6379", PASSWORD),
+        ("https://bob:p$$w0rd%21@host/", "p$$w0rd%21"),
         (f"x={urllib.parse.quote('amqp://bob:' + PASSWORD + '@mq', safe='')}", urllib.parse.quote(PASSWORD, safe="")),
     ],
     "authorization": [
@@ -197,6 +198,10 @@ CODE = [
     "https://user@example.com/",
     "mailto:someone@example.com",
     "http://host:80/users/a@b",
+    "postgres://{user}:{password}@{host}/x",
+    "https://user:$PASSWORD@host/",
+    "https://user:<password>@host/",
+    "mysql://myuser:mypass@localhost/db",
     "-----BEGIN CERTIFICATE-----\n" + r(64) + "\n-----END CERTIFICATE-----",
     "-----BEGIN PUBLIC KEY-----\n" + r(64) + "\n-----END PUBLIC KEY-----",
     "def basic_auth(self): return Basic",
