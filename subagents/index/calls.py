@@ -14,13 +14,14 @@ A ladder, tried from the top; the first rung that holds decides:
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from subagents.codebase.textfile import is_test_path
 from subagents.codebase.types import CallEdge, Symbol
-from subagents.index.rows import BY_ALIAS, BY_CALL, BY_TYPE, CALL, INHERIT
+from subagents.index.rows import BY_ALIAS, BY_CALL, BY_TYPE, CALL, INHERIT, is_declaration
 
 if TYPE_CHECKING:
     from subagents.index.code_index import FileView, StoredIndex
@@ -80,6 +81,7 @@ class CallResolver:
     def __init__(self, index: StoredIndex) -> None:
         self.index = index
         self._bases: dict[tuple[str, str, int], tuple[Symbol, ...]] = {}
+        self._asked = threading.local()
 
     # --- public ---
 
@@ -93,7 +95,7 @@ class CallResolver:
                 continue
             inner = enclosing(view, line) or symbol
             for callee, certainty in self.resolve(view, inner, line, name, receiver):
-                if callee == symbol and symbol.kind in CLASSES:
+                if callee == symbol and is_type(symbol):
                     continue
                 key = (callee.path, callee.qualified, callee.start)
                 known = edges.get(key)
@@ -118,7 +120,7 @@ class CallResolver:
         if symbol.kind == "constructor" and owner is not None:
             names.add(owner.name)
             accepted[identity(owner)] = 1.0
-        elif symbol.kind in CLASSES:
+        elif is_type(symbol):
             accepted.update((identity(made), 1.0) for made in self.constructors(symbol))
         elif owner is not None:
             for above in self.lineage(owner)[1:]:
@@ -182,7 +184,16 @@ class CallResolver:
         key = identity(symbol)
         known = self._bases.get(key)
         if known is None:
-            known = self._bases[key] = tuple(self._find_bases(symbol))
+            asked: set[tuple[str, str, int]] = self._asked.__dict__.setdefault("bases", set())
+            if key in asked:  # finding a base may need the members of the class itself
+                return ()
+            asked.add(key)
+            try:
+                known = tuple(self._find_bases(symbol))
+            finally:
+                asked.discard(key)
+            if not asked:  # what was found while another answer was pending may be too little
+                self._bases[key] = known
         return known
 
     def subclasses(self, symbol: Symbol) -> Sequence[Symbol]:
@@ -211,10 +222,10 @@ class CallResolver:
         """The type that a base named at this line belongs to."""
         if view.language in ("rust", "swift", "go") and receiver:
             for found in self.free_name(view, None, 0, receiver):
-                if isinstance(found, Symbol) and found.kind in CLASSES:
+                if isinstance(found, Symbol) and is_type(found):
                     return found
         holder = view.symbol_at(line)
-        while holder is not None and holder.kind not in CLASSES:
+        while holder is not None and not is_type(holder):
             holder = view.parent(holder)
         return holder
 
@@ -235,12 +246,12 @@ class CallResolver:
                     if not symbol.start <= line <= symbol.end:
                         continue
                     holder = view.symbol_at(line)
-                    while holder is not None and holder.kind not in CLASSES:
+                    while holder is not None and not is_type(holder):
                         holder = view.parent(holder)
                     if holder != symbol:
                         continue
                 dotted = name if elsewhere or not receiver else f"{receiver}.{name}"
-                for found in self.types_named(view, dotted, symbol):
+                for found in self.types_named(view, dotted, view.parent(symbol)):
                     if identity(found) not in seen:
                         seen.add(identity(found))
                         yield found
@@ -250,13 +261,13 @@ class CallResolver:
         found = [
             one
             for one in self.dotted(view, near, near.start if near else 0, dotted)
-            if isinstance(one, Symbol) and one.kind in CLASSES
+            if isinstance(one, Symbol) and is_type(one)
         ]
         if not found:
             name = dotted.rpartition(".")[2]
             if view.language in ("python", "javascript", "typescript", "tsx") and self.is_external(view, dotted):
                 return []
-            found = [one for one in self.same_family(view, name) if one.kind in CLASSES]
+            found = [one for one in self.same_family(view, name) if is_type(one)]
             if len(found) > 1:
                 found = []
         return found
@@ -289,16 +300,16 @@ class CallResolver:
             return None
         above = view.parent(symbol)
         if above is not None:
-            return above if above.kind in CLASSES else None
+            return above if is_type(above) else None
         before = symbol.qualified.rpartition(".")[0]
         return self.type_in_reach(view, before) if before else None
 
     def type_in_reach(self, view: FileView, qualified: str) -> Symbol | None:
         """A type by its qualified name, in this file, else the nearest (Go, Rust, C++ spread types over files)."""
         own = view.by_qualified.get(qualified)
-        if own is not None and own.kind in CLASSES:
+        if own is not None and is_type(own):
             return own
-        found = [one for one in self.index.definitions(qualified) if one.kind in CLASSES and self.akin(view, one)]
+        found = [one for one in self.index.definitions(qualified) if is_type(one) and self.akin(view, one)]
         return nearest(view.path, found)
 
     def own_member(self, owner: Symbol, name: str) -> Symbol | None:
@@ -306,7 +317,7 @@ class CallResolver:
         if view is None:
             return None
         found = view.by_qualified.get(f"{owner.qualified}.{name}")
-        if found is not None and (found.end > found.start or view.language not in ("c", "cpp")):
+        if found is not None and has_body(found):
             return found
         if view.language in _OPEN_TYPES:
             others = [
@@ -316,7 +327,9 @@ class CallResolver:
             ]
             if view.language in _BY_FOLDER:
                 others = [one for one in others if folder(one.path) == folder(owner.path)]
-            best = nearest(owner.path, [one for one in others if one.end > one.start] or others)
+            elif view.language in _BY_PACKAGE:
+                others = [one for one in others if self.package(one) == view.package]
+            best = nearest(owner.path, [one for one in others if has_body(one)] or others)
             return best or found
         return found
 
@@ -351,7 +364,7 @@ class CallResolver:
             return self.by_name_alone(view, name, members=True)
         for entity in self.free_name(view, caller, line, name):
             if isinstance(entity, Symbol):
-                if entity.kind in CALLABLES or entity.kind in CLASSES:
+                if entity.kind in CALLABLES or is_type(entity):
                     return [(self.as_called(entity), 1.0)]
                 if entity.kind in ("variable", "constant", "field"):
                     return [(entity, 0.9)] if "=" in entity.signature and entity.kind != "field" else []
@@ -361,7 +374,7 @@ class CallResolver:
 
     def as_called(self, found: Symbol) -> Symbol:
         """Calling a class runs its constructor."""
-        if found.kind in CLASSES:
+        if is_type(found):
             made = self.constructors(found)
             return made[0] if made else found
         return found
@@ -390,17 +403,21 @@ class CallResolver:
         for entity in self.dotted(view, caller, line, f"{receiver}.{name}"):
             if isinstance(entity, Symbol):
                 return entity, 1.0
+        if name == "new" and view.language == "ruby":
+            for entity in self.dotted(view, caller, line, receiver):
+                if isinstance(entity, Symbol):
+                    return entity, 1.0
         owner = self.type_of(view, caller, line, receiver, depth)
         if owner is not None:
             found = self.member(owner, name)
             if found is not None:
                 return found, 0.95
             return None, 0.0 if self.bases(owner) == () and owner.kind in ("interface", "trait") else -1.0
-        if self.is_external(view, receiver) or self.is_foreign(view, caller, line, receiver):
+        if self.is_external(view, receiver) or self.is_foreign(view, caller, line, receiver, depth):
             return None, -1.0
         return None, 0.0
 
-    def is_foreign(self, view: FileView, near: Symbol, line: int, expression: str) -> bool:
+    def is_foreign(self, view: FileView, near: Symbol, line: int, expression: str, depth: int) -> bool:
         """Whether a variable or field is declared with a type that the snapshot does not define."""
         before, _, last = expression.rpartition(".")
         if not before:
@@ -411,7 +428,7 @@ class CallResolver:
                         return one.how == BY_TYPE and self.names_foreign_type(view, scope, one.expression)
                 scope = view.parent(scope)
             return False
-        owner = self.type_of(view, near, line, before, 1)
+        owner = self.type_of(view, near, line, before, depth + 1)
         if owner is None:
             return False
         other = self.index.view(owner.path)
@@ -427,12 +444,12 @@ class CallResolver:
     def names_foreign_type(self, view: FileView, near: Symbol, text: str) -> bool:
         words = [word for word in _WORD.findall(text) if word not in _WRAPPERS and word not in ("Any", "any", "object")]
         return bool(words) and not any(
-            one.kind in CLASSES for word in words for one in self.same_family(view, word.rpartition(".")[2])
+            is_type(one) for word in words for one in self.same_family(view, word.rpartition(".")[2])
         )
 
     def class_around(self, view: FileView, caller: Symbol) -> Symbol | None:
         one: Symbol | None = caller
-        while one is not None and one.kind not in CLASSES:
+        while one is not None and not is_type(one):
             above = view.parent(one)
             if above is None:
                 return self.owner(one)
@@ -452,7 +469,7 @@ class CallResolver:
             found = [one for one in found if one.kind != "method"]
         if not is_test_path(view.path):
             found = [one for one in found if not is_test_path(one.path)]
-        bodies = [one for one in found if one.end > one.start]
+        bodies = [one for one in found if has_body(one)]
         found = bodies or found
         if not found or len(found) > _MOST_CANDIDATES:
             return []
@@ -468,6 +485,10 @@ class CallResolver:
     def same_family(self, view: FileView, name: str) -> list[Symbol]:
         """Definitions of exactly this name in languages that could call each other."""
         return [one for one in self.index.definitions(name, 200) if one.name == name and self.akin(view, one)]
+
+    def package(self, symbol: Symbol) -> str:
+        view = self.index.view(symbol.path)
+        return view.package if view else ""
 
     def akin(self, view: FileView, symbol: Symbol) -> bool:
         other = self.index.view(symbol.path)
@@ -485,7 +506,7 @@ class CallResolver:
             found = view.by_qualified.get(f"{scope}.{name}")
             if found is not None:
                 holder = view.by_qualified.get(scope)
-                in_class = holder is not None and holder.kind in CLASSES
+                in_class = holder is not None and is_type(holder)
                 if not in_class or not python:
                     return [found]
             scope = scope.rpartition(".")[0]
@@ -501,7 +522,21 @@ class CallResolver:
         imported = self.imported(view, name, 0)
         if imported:
             return imported
+        if view.language == "ruby":
+            return list(self.constant(view, near, name))
         return list(self.from_package(view, name))
+
+    def constant(self, view: FileView, near: Symbol | None, name: str) -> list[Symbol]:
+        """A Ruby constant: looked for in the enclosing modules, wherever they are opened, then at the top."""
+        if not name[:1].isupper():
+            return []
+        scope = near.qualified if near is not None else ""
+        candidates = self.same_family(view, name)
+        while True:
+            best = nearest(view.path, [one for one in candidates if one.qualified == f"{scope}.{name}".lstrip(".")])
+            if best is not None or not scope:
+                return [best] if best is not None else []
+            scope = scope.rpartition(".")[0]
 
     def from_package(self, view: FileView, name: str) -> list[Symbol]:
         """Definitions visible without import because they live in the same package or folder."""
@@ -515,12 +550,11 @@ class CallResolver:
         elif view.language in _BY_PACKAGE:
             found = []
             for one in self.same_family(view, name):
-                other = self.index.view(one.path)
-                if other is not None and other.package == view.package and one.qualified == name:
+                if one.qualified == name and self.package(one) == view.package:
                     found.append(one)
         else:
             return []
-        best = nearest(view.path, [one for one in found if one.end > one.start] or found)
+        best = nearest(view.path, [one for one in found if has_body(one)] or found)
         return [best] if best is not None else []
 
     def imported(self, view: FileView, name: str, depth: int) -> list[Entity]:
@@ -551,7 +585,7 @@ class CallResolver:
             return []
         found = view.by_qualified.get(name)
         if found is not None:
-            if view.language in ("c", "cpp") and found.start == found.end and found.kind in CALLABLES:
+            if not has_body(found):
                 return [self.body_of(view, found)]
             return [found]
         if name == "default":
@@ -577,7 +611,7 @@ class CallResolver:
         bodies = [
             one
             for one in self.index.definitions(declaration.qualified)
-            if one.end > one.start and one.qualified == declaration.qualified and self.akin(view, one)
+            if has_body(one) and one.qualified == declaration.qualified and self.akin(view, one)
         ]
         return nearest(view.path, bodies) or declaration
 
@@ -599,7 +633,7 @@ class CallResolver:
             for entity in entities:
                 if isinstance(entity, Module):
                     after.extend(self.exported(entity.path, part, part, 0))
-                elif entity.kind in CLASSES:
+                elif is_type(entity):
                     member = self.member(entity, part)
                     after.extend([member] if member is not None else [])
                 elif entity.kind in ("module", "namespace"):
@@ -628,7 +662,7 @@ class CallResolver:
                 return self.type_of_field(owner, last, depth)
             for entity in self.dotted(view, near, line, expression):
                 if isinstance(entity, Symbol):
-                    return entity if entity.kind in CLASSES else self.type_of_variable_symbol(entity, depth)
+                    return entity if is_type(entity) else self.type_of_variable_symbol(entity, depth)
             return None
         return self.type_of_name(view, near, line, expression, depth)
 
@@ -644,7 +678,7 @@ class CallResolver:
                     break
         if found is None:
             return None
-        if found.kind in CLASSES:
+        if is_type(found):
             return found
         if found.kind == "constructor":
             return self.owner(found)
@@ -661,7 +695,7 @@ class CallResolver:
                 if one.variable == name and scope.start <= one.line <= scope.end:
                     if binding is not None and one.line > line:
                         break
-                    if scope.kind in CLASSES and scope is not near and enclosing(view, one.line) != scope:
+                    if is_type(scope) and scope is not near and enclosing(view, one.line) != scope:
                         continue
                     binding = one
             if binding is not None:
@@ -742,6 +776,15 @@ class CallResolver:
 
 
 # --- helpers ----------------------------------------------------------------------------------------------------
+
+
+def is_type(symbol: Symbol) -> bool:
+    """Whether a symbol has members and may be a base; in Ruby, modules do."""
+    return symbol.kind in CLASSES or (symbol.kind == "module" and symbol.path.endswith(".rb"))
+
+
+def has_body(symbol: Symbol) -> bool:
+    return not is_declaration(symbol.kind, symbol.signature)
 
 
 def identity(symbol: Symbol) -> tuple[str, str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from bisect import bisect_right
@@ -27,7 +28,7 @@ from subagents.index.records import (
     to_symbol,
     unseal,
 )
-from subagents.index.rows import REFERENCE_KINDS
+from subagents.index.rows import IMPORT, REFERENCE_KINDS, is_declaration
 from subagents.index.sections import DocSection, sections
 from subagents.index.store import EDGE_BITS, POSTING_BITS, is_damage, translate
 
@@ -92,11 +93,11 @@ class FileView:
 
     @cached_property
     def by_qualified(self) -> dict[str, Symbol]:
-        """The first definition of each qualified name; a body outranks a bare declaration."""
+        """The first definition of each qualified name; a definition outranks a declaration."""
         found: dict[str, Symbol] = {}
         for symbol in self.symbols:
             known = found.get(symbol.qualified)
-            if known is None or (known.start == known.end and symbol.end > symbol.start and known.kind == symbol.kind):
+            if known is None or (is_declaration(known.kind, known.signature) and known.kind == symbol.kind):
                 found[symbol.qualified] = symbol
         return found
 
@@ -340,10 +341,8 @@ class StoredIndex:
         return view.symbol_at(line) if view else None
 
     def definitions(self, name: str, limit: int = 50) -> Sequence[Symbol]:
-        wanted = name.replace("::", ".").replace("#", ".").replace("->", ".").strip(".()")
-        tail = wanted.rpartition(".")[2]
-        if not tail:
-            return ()
+        wanted = plain_name(name)
+        tail = wanted.rpartition(".")[2] or wanted
         found: list[tuple[tuple[object, ...], Symbol]] = []
         dotted, lower = "." + wanted, ("." + wanted).lower()
         for path in self.posted("definition", tail):
@@ -356,24 +355,27 @@ class StoredIndex:
         return [symbol for _, symbol in found[:limit]]
 
     def _rank(self, symbol: Symbol, exact: bool) -> tuple[object, ...]:
-        declaration = symbol.start == symbol.end and symbol.kind in ("function", "method") and symbol.path.endswith(
-            (".h", ".hpp", ".hh", ".hxx", ".pyi", ".d.ts")
-        )  # fmt: skip
+        declaration = is_declaration(symbol.kind, symbol.signature) or symbol.path.endswith((".pyi", ".d.ts"))
         minor = symbol.kind in ("variable", "field", "property")
         return (not exact, is_test_path(symbol.path), declaration, minor, symbol.qualified.count("."), symbol.path,
                 symbol.start)  # fmt: skip
 
     def references(self, name: str, limit: int = 200) -> Sequence[Reference]:
-        before, _, tail = name.replace("::", ".").strip(".()").rpartition(".")
+        before, _, tail = plain_name(name).rpartition(".")
+        tail = tail or name
         found: list[Reference] = []
         for path in sorted(self.posted("reference", tail), key=lambda path: (is_test_path(path), path)):
             view = self.view(path)
             for row in view.reference_rows if view else ():
                 if row[1] == tail and (not before or row[2].rpartition(".")[2] == before.rpartition(".")[2]):
                     found.append(view.reference(row))  # type: ignore[union-attr]
-                    if len(found) >= limit:
-                        return found
-        return found
+            for imported in view.imports if view else ():
+                if any(name == tail for name, _ in imported.names):
+                    assert view is not None
+                    found.append(view.reference((imported.line, tail, "", IMPORT)))
+            if len(found) >= limit:
+                break
+        return found[:limit]
 
     def references_in(self, path: str, start: int, end: int) -> Sequence[Reference]:
         view = self.view(path)
@@ -459,3 +461,11 @@ class StoredIndex:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def plain_name(name: str) -> str:
+    """A name as people write it (`Class::method`, `Class#method`, `f()`) in the dotted form that symbols have."""
+    if "operator" in name:
+        return name.replace("::", ".")
+    dotted = re.sub(r"::|->|(?<=\w)#(?=\w)", ".", name).removesuffix("()").strip(".")
+    return dotted or name

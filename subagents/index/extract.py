@@ -11,7 +11,7 @@ Python costs many times the parse. Captures:
     @dec               a decorator or annotation; it belongs to the next name that is defined
     @import            a statement for statements.py
     @package           the package or namespace of the file
-    @b.var with @b.call, @b.type or @b.id    a variable, and what tells its type
+    @b.var with @b.call, @b.type or @b.id    a variable, and what tells its type; @b.field: a parameter that is a field
 
 No recursion anywhere, so nesting as deep as a hostile file likes costs nothing but time.
 """
@@ -55,10 +55,17 @@ class Extracted:
     cut: bool = False
 
 
+_Enclosing = tuple[int, str, str, int, int, int]
+"""What encloses a definition: end byte, qualified, kind, ordinal, and its own first and last byte."""
+_TOP: Final[_Enclosing] = (0, "", "", -1, -1, -1)
 _EXPLICIT = frozenset({"python", "javascript", "typescript", "tsx"})
 """Languages in which a free name is a local, defined in the file, or imported by name."""
+_GO_WORD = {"struct": "type ", "interface": "type ", "type": "type ", "constant": "const ", "variable": "var "}
+_BODILESS = frozenset({"function", "method", "constructor"})
 _BRACES = frozenset({"python", "ruby", "bash"})
 _FUNCTIONS_IN_CLASS = {"function": "method"}
+_SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+_EXPORTS = re.compile(r"^(?:module\.)?exports(?=\.|$)|^this(?=\.|$)|^window(?=\.|$)")
 _CLASSLIKE = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 _CONSTRUCTORS = frozenset({"__init__", "initialize", "constructor", "__construct", "init"})
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*")
@@ -67,6 +74,7 @@ _CALLED = re.compile(rb"([\w.$:>-]+?)\s*\(.*\)", re.DOTALL)
 _DOCSTRING = re.compile(rb"[rRuUbB]{0,2}(\"\"\"|'''|\"|')")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*(\"'])|[。]")
 _SPACE = re.compile(r"\s+")
+_ANNOTATION = re.compile(rb"@[\w.:]+(?:\(.*\))?|#!?\[.*\]|\[.*\]")
 _SEPARATORS = re.compile(rb"::|->|\?\.|!\.|!!\.|\\")
 
 
@@ -133,7 +141,7 @@ class _Extraction:
                 before = captured.get("recv")
                 place = receiver(data[before[0].start_byte : before[0].end_byte]) * 8 + NAME if before else NAME
                 names.append((node.start_point[0] + 1, number(data[node.start_byte : node.end_byte]), place))
-            elif "b.var" in captured:
+            elif "b.var" in captured or "b.field" in captured:
                 self.bind(captured)
             elif "name" in captured:
                 self.define(pattern, captured)
@@ -176,10 +184,15 @@ class _Extraction:
             if raw == b"?":
                 return
         expression = self.number(raw) * 4 + how
-        for variable in captured["b.var"]:
+        field = captured.get("b.field")
+        for variable in field or captured["b.var"]:
             name = data[variable.start_byte : variable.end_byte]
             if len(name) <= 100:
-                name = _SEPARATORS.sub(b".", name).lstrip(b"$@")
+                name = _SEPARATORS.sub(b".", name).lstrip(b"$")
+                if name.startswith(b"@"):
+                    name = b"self." + name.lstrip(b"@")
+                if field:
+                    self.out.bindings.extend((variable.start_point[0] + 1, self.number(b"this." + name), expression))
                 self.out.bindings.extend((variable.start_point[0] + 1, self.number(name), expression))
 
     def define(self, pattern: int, captured: dict[str, list[Node]]) -> None:
@@ -215,7 +228,7 @@ class _Extraction:
         """Nest the definitions by their bytes, name them, and give each decorator to the name that follows it."""
         decorated = self.attach_decorators(references)
         found = sorted(self.definitions.values(), key=lambda item: (item[2].start_byte, -item[2].end_byte, item[0]))
-        open_: list[tuple[int, str, str, int]] = []  # end byte, qualified, kind, ordinal of what encloses
+        open_: list[_Enclosing] = []
         symbols = self.out.symbols
         python = self.language == "python"
         for _, kind, node, name_node, owner, body in found:
@@ -226,21 +239,28 @@ class _Extraction:
             if owner:
                 owner_name = clean_owner(owner)
                 name = name.rpartition(".")[2]
+                if self.language in _SCRIPTS:
+                    owner_name = _EXPORTS.sub("", owner_name).removesuffix(".prototype").strip(".")
             else:
                 owner_name, _, name = name.rpartition(".")
             if not name:
                 continue
-            parent = open_[-1] if open_ else (0, "", "", -1)
+            if open_ and open_[-1][4:] == (start_byte, end_byte):
+                open_.pop()  # several names in one declaration are siblings
+            parent = open_[-1] if open_ else _TOP
+            if kind == "field" and parent[2] == "constructor":  # a promoted parameter belongs to the class
+                parent = open_[-2] if len(open_) > 1 else _TOP
+            parent_line = symbols[parent[3]][3] if parent[3] >= 0 else 0
             qualified = ".".join(filter(None, (parent[1], owner_name, name)))
             if kind == "scope":
-                open_.append((end_byte, qualified, "class", parent[3]))
+                open_.append((end_byte, qualified, "class", parent[3], -1, -1))
                 continue
             marks = decorated.get(name_node.start_byte, ())
-            kind = self.settle_kind(kind, name, parent[2], owner_name, marks)
+            kind = self.settle_kind(kind, name, parent, owner_name, marks)
             signature_start, start_line = self.declaration_start(node, name_node, marks)
-            signature, body_start = self.signature(node, body, signature_start)
+            signature, body_start = self.signature(node, body, signature_start, kind)
             doc = self.docstring(body_start) if python and body_start and kind != "field" else ""
-            if not doc:
+            if not doc and node.start_point[0] + 1 != parent_line:
                 doc = self.comment_above(node.start_point[0])
             end_line = node.end_point[0] + (1 if node.end_point[1] or node.end_point[0] == node.start_point[0] else 0)
             symbols.append(
@@ -256,13 +276,13 @@ class _Extraction:
                     tuple(text for _, _, text in marks),
                 )
             )
-            open_.append((end_byte, qualified, kind, len(symbols) - 1))
+            open_.append((end_byte, qualified, kind, len(symbols) - 1, start_byte, end_byte))
 
     def clean_name(self, raw: bytes) -> str:
         name = _SEPARATORS.sub(b".", raw).decode("utf-8", "replace")
         if "<" in name and not name.startswith("operator"):
             name = re.sub(r"<[^<>]*>", "", name)
-        return name.strip("\"'`$ .") if not name.startswith("operator") else "".join(name.split())
+        return name.strip("\"'`$ .:") if not name.startswith("operator") else "".join(name.split())
 
     def attach_decorators(self, references: list[int]) -> dict[int, list[tuple[int, int, str]]]:
         attached: dict[int, list[tuple[int, int, str]]] = {}
@@ -282,19 +302,26 @@ class _Extraction:
                 references.extend((line, self.number(name.encode()), kind))
         return attached
 
-    def settle_kind(self, kind: str, name: str, parent: str, owner: str, marks: Sequence[tuple[int, int, str]]) -> str:
-        if kind == "function" and (parent in _CLASSLIKE or (owner and self.language != "javascript")):
+    def settle_kind(
+        self, kind: str, name: str, parent: _Enclosing, owner: str, marks: Sequence[tuple[int, int, str]]
+    ) -> str:
+        """What nesting, decorators and the name itself add to the kind that the query tells."""
+        if kind == "function" and (parent[2] in _CLASSLIKE or (owner and self.language not in _SCRIPTS)):
             kind = "method"
         if kind == "method":
             if name in _CONSTRUCTORS and (name != "init" or self.language == "swift"):
+                return "constructor"
+            if self.language == "cpp" and name == (owner or parent[1]).rpartition(".")[2]:
                 return "constructor"
             if self.language == "python" and any(
                 text in ("property", "cached_property") or text.endswith((".setter", ".cached_property"))
                 for _, _, text in marks
             ):
                 return "property"
-        if kind == "variable" and _CONSTANT.fullmatch(name):
+        if kind in ("variable", "field") and len(name) > 1 and _CONSTANT.fullmatch(name):
             return "constant"
+        if kind == "field" and not parent[2]:
+            return "variable"
         return kind
 
     def declaration_start(self, node: Node, name: Node, marks: Sequence[tuple[int, int, str]]) -> tuple[int, int]:
@@ -307,7 +334,7 @@ class _Extraction:
         at += len(gap) - len(gap.lstrip())
         return at, node.start_point[0] + 1 + self.data.count(b"\n", node.start_byte, at)
 
-    def signature(self, node: Node, body: Node | None, start: int) -> tuple[str, int]:
+    def signature(self, node: Node, body: Node | None, start: int, kind: str) -> tuple[str, int]:
         """The declaration on one line, and where the body begins (0: no body)."""
         if body is None:
             body = node.child_by_field_name("body")
@@ -326,7 +353,12 @@ class _Extraction:
             end = 0
         text = " ".join(raw.decode("utf-8", "replace").split())
         text = text.replace("( ", "(").replace(", )", ")").replace(" )", ")")
-        return text.rstrip("{:;= ").removesuffix("=>").rstrip()[:SIGNATURE_CHARS], end
+        if self.language == "go" and not text.startswith(("type ", "const ", "var ")):
+            text = _GO_WORD.get(kind, "") + text
+        text = text.rstrip("{:;= ").removesuffix("=>").rstrip()[:SIGNATURE_CHARS]
+        if kind in _BODILESS and node.type in ("declaration", "field_declaration"):
+            text = text[: SIGNATURE_CHARS - 1] + ";"  # a prototype, which `is_declaration` tells by this
+        return text, end
 
     def docstring(self, start: int) -> str:
         match = _DOCSTRING.match(self.data, start)
@@ -346,15 +378,11 @@ class _Extraction:
             if ends_block or (line.startswith(marks) and not line.startswith((b"#!", b"#["))):
                 comment.append(line)
                 if line.startswith(b"/*"):
-                    ends_block = False
-                    if line.startswith(b"/**") or above == row - 1:
-                        break
-            elif line.endswith(b"*/") and b"/*" not in line:
+                    break
+            elif line.endswith(b"*/") and b"/*" not in line and not comment:
                 ends_block = True
                 comment.append(line)
-            elif line.startswith((b"@", b"#[", b"[")) and not comment and line:
-                continue
-            else:
+            elif comment or not _ANNOTATION.fullmatch(line):
                 break
         if not comment:
             return ""
@@ -396,12 +424,15 @@ class _Extraction:
                     references.extend(item)
         else:
             for item in dict.fromkeys(names):
-                references.extend(item)
+                if not strings[item[1]][:1].isdigit():
+                    references.extend(item)
 
 
 def normal_receiver(raw: bytes) -> bytes:
     """`self.request_context(environ)` -> `self.request_context()`; what is more involved becomes `?`."""
     raw = raw.strip()
+    if raw.startswith(b"@"):
+        raw = b"self." + raw.lstrip(b"@")
     if _SIMPLE.fullmatch(raw):
         return raw.lstrip(b"$") if len(raw) <= 120 else b"?"
     if len(raw) > 400:

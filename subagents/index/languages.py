@@ -21,7 +21,7 @@ class Grammar:
     function: str = "language"
     queries: tuple[str, ...] = ()
     """Names of the query files in queries/, when it is not just the language's own."""
-    comment: tuple[bytes, ...] = (b"//", b"/*", b"*")
+    comment: tuple[bytes, ...] = (b"//", b"/*")
     """What a line of a comment above a definition starts with."""
 
 
@@ -40,7 +40,7 @@ GRAMMARS: Final[dict[str, Grammar]] = {
     "cpp": Grammar(module="tree_sitter_cpp"),
     "c_sharp": Grammar(module="tree_sitter_c_sharp"),
     "ruby": Grammar(module="tree_sitter_ruby", comment=_HASH),
-    "php": Grammar(module="tree_sitter_php", function="language_php", comment=(b"//", b"/*", b"*", b"#")),
+    "php": Grammar(module="tree_sitter_php", function="language_php", comment=(b"//", b"/*", b"#")),
     "swift": Grammar(module="tree_sitter_swift"),
     "scala": Grammar(module="tree_sitter_scala"),
     "bash": Grammar(module="tree_sitter_bash", comment=_HASH),

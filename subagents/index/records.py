@@ -66,6 +66,7 @@ def encode(extracted: Extracted, language: str | None, lines: int) -> BlobRecord
     strings = extracted.strings
     references = extracted.references
     used = {strings[number] for number in set(references[1::3])}
+    used.update(name for row in extracted.imports for name, _ in row[2])
     return BlobRecord(
         language=language,
         lines=lines,

@@ -11,6 +11,12 @@ REFERENCE_KINDS: Final = ("call", "name", "inherit", "import", "decorator")
 BY_CALL, BY_TYPE, BY_ALIAS = range(3)
 """How a binding tells a variable's type: the callee of a call, a declared type, another variable."""
 
+
+def is_declaration(kind: str, signature: str) -> bool:
+    """Whether a symbol only declares (C and C++ prototypes): its definition, where there is one, outranks it."""
+    return kind in ("function", "method", "constructor") and signature.endswith(";")
+
+
 SymbolRow = tuple[str, str, str, int, int, int, str, str, tuple[str, ...]]
 """name, qualified, kind, start, end, parent (ordinal or -1), signature, doc, decorators."""
 

@@ -15,7 +15,7 @@
 (type_definition declarator: (type_identifier) @name) @d.type
 (type_definition declarator: (pointer_declarator declarator: (type_identifier) @name)) @d.type
 (type_definition declarator: (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))) @d.type
-(preproc_def name: (identifier) @name) @d.macro
+(preproc_def name: (identifier) @name value: (_)) @d.macro
 (preproc_function_def name: (identifier) @name) @d.macro
 (translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @d.variable)
 (translation_unit (declaration declarator: (init_declarator declarator: (array_declarator declarator: (identifier) @name))) @d.variable)

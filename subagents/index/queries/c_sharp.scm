@@ -38,7 +38,7 @@
 (method_declaration returns: (identifier) @ref)
 (generic_name (identifier) @ref)
 (argument (identifier) @ref)
-(member_access_expression expression: (identifier) @recv name: (identifier) @ref)
+(argument (member_access_expression expression: (identifier) @recv name: (identifier) @ref))
 
 (using_directive) @import
 (namespace_declaration name: (_) @package)

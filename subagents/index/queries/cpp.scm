@@ -7,6 +7,7 @@
 (field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))) @d.method
 (field_declaration declarator: (reference_declarator (function_declarator declarator: (field_identifier) @name))) @d.method
 (declaration_list (declaration declarator: (function_declarator declarator: (identifier) @name)) @d.function)
+(field_declaration_list (declaration declarator: (function_declarator declarator: [(identifier) (destructor_name)] @name)) @d.method)
 (class_specifier name: (type_identifier) @name body: (_)) @d.class
 (class_specifier name: (template_type name: (type_identifier) @name) body: (_)) @d.class
 (alias_declaration name: (type_identifier) @name) @d.type
@@ -24,7 +25,7 @@
 (type_definition declarator: (type_identifier) @name) @d.type
 (type_definition declarator: (pointer_declarator declarator: (type_identifier) @name)) @d.type
 (type_definition declarator: (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))) @d.type
-(preproc_def name: (identifier) @name) @d.macro
+(preproc_def name: (identifier) @name value: (_)) @d.macro
 (preproc_function_def name: (identifier) @name) @d.macro
 (translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @d.variable)
 (translation_unit (declaration declarator: (init_declarator declarator: (array_declarator declarator: (identifier) @name))) @d.variable)
@@ -64,6 +65,7 @@
 (declaration type: [(type_identifier) (qualified_identifier) (template_type)] @b.type declarator: (init_declarator declarator: (identifier) @b.var))
 (declaration type: [(type_identifier) (qualified_identifier) (template_type)] @b.type declarator: (init_declarator declarator: (pointer_declarator declarator: (identifier) @b.var)))
 (declaration type: (placeholder_type_specifier) declarator: (init_declarator declarator: (identifier) @b.var value: (call_expression function: (_) @b.call)))
+(declaration type: (placeholder_type_specifier) declarator: (init_declarator declarator: (identifier) @b.var value: (new_expression type: (_) @b.type)))
 (declaration type: (placeholder_type_specifier) declarator: (init_declarator declarator: (pointer_declarator declarator: (identifier) @b.var) value: (new_expression type: (_) @b.type)))
 (field_declaration type: (_) @b.type declarator: (field_identifier) @b.var)
 (field_declaration type: (_) @b.type declarator: (pointer_declarator declarator: (field_identifier) @b.var))

@@ -12,13 +12,14 @@
 (struct_type (field_declaration_list (field_declaration name: (field_identifier) @name) @d.field))
 
 (call_expression function: (identifier) @call)
+(type_conversion_expression type: (generic_type type: (type_identifier) @call))
 (call_expression function: (selector_expression operand: (_) @recv field: (field_identifier) @call))
 (composite_literal type: (type_identifier) @ref)
 (composite_literal type: (qualified_type package: (package_identifier) @recv name: (type_identifier) @ref))
 (field_declaration !name type: (type_identifier) @inherit)
 (field_declaration !name type: (qualified_type) @inherit)
-(type_elem (type_identifier) @inherit)
-(type_elem (qualified_type) @inherit)
+(interface_type (type_elem . (type_identifier) @inherit .))
+(interface_type (type_elem . (qualified_type) @inherit .))
 
 (parameter_declaration type: (type_identifier) @ref)
 (parameter_declaration type: (pointer_type (type_identifier) @ref))

@@ -1,4 +1,4 @@
 ; Elements of JSX, for JavaScript and TSX.
-(jsx_opening_element name: (identifier) @call)
-(jsx_self_closing_element name: (identifier) @call)
+(jsx_opening_element name: (identifier) @call (#match? @call "^[A-Z]"))
+(jsx_self_closing_element name: (identifier) @call (#match? @call "^[A-Z]"))
 (jsx_expression (identifier) @ref)

@@ -1,4 +1,5 @@
 ; See subagents/index/extract.py for what each capture means.
+(class_declaration "class" name: (identifier) @name (enum_class_body)) @d.enum
 (class_declaration "class" name: (identifier) @name) @d.class
 (class_declaration "interface" name: (identifier) @name) @d.interface
 (object_declaration name: (identifier) @name) @d.class

@@ -36,7 +36,7 @@
 (namespace_definition name: (namespace_name) @package)
 
 (simple_parameter type: (_) @b.type name: (variable_name) @b.var)
-(property_promotion_parameter type: (_) @b.type name: (variable_name) @b.var)
+(property_promotion_parameter type: (_) @b.type name: (variable_name) @b.field)
 (property_declaration type: (_) @b.type (property_element name: (variable_name) @b.var))
 (assignment_expression left: [(variable_name) (member_access_expression)] @b.var right: (object_creation_expression [(name) (qualified_name)] @b.type))
 (assignment_expression left: (variable_name) @b.var right: [(member_call_expression) (scoped_call_expression) (function_call_expression)] @b.call)

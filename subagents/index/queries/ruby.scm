@@ -11,7 +11,7 @@
 (call !receiver method: (identifier) @call)
 (call receiver: (_) @recv method: (identifier) @call)
 (call receiver: (_) @recv method: (constant) @call)
-(body_statement (identifier) @ref)
+(body_statement (identifier) @call)
 (superclass [(constant) (scope_resolution)] @inherit)
 (call !receiver method: (identifier) @_m arguments: (argument_list [(constant) (scope_resolution)] @inherit) (#any-of? @_m "include" "extend" "prepend"))
 (constant) @ref

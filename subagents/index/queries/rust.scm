@@ -11,7 +11,7 @@
 (static_item name: (identifier) @name) @d.constant
 (macro_definition name: (identifier) @name) @d.macro
 (field_declaration name: (field_identifier) @name) @d.field
-(enum_variant name: (identifier) @name) @d.field
+(enum_variant name: (identifier) @name) @d.constant
 (impl_item type: (type_identifier) @name) @scope
 (impl_item type: (generic_type type: (type_identifier) @name)) @scope
 (impl_item type: (scoped_type_identifier name: (type_identifier) @name)) @scope

@@ -19,9 +19,9 @@
 (instance_expression (type_identifier) @call)
 (instance_expression (generic_type type: (type_identifier) @call))
 (infix_expression left: (_) @recv operator: (identifier) @call)
-(extends_clause type: (type_identifier) @inherit)
-(extends_clause type: (generic_type type: (type_identifier) @inherit))
-(extends_clause type: (compound_type (type_identifier) @inherit))
+(extends_clause (type_identifier) @inherit)
+(extends_clause (generic_type type: (type_identifier) @inherit))
+(extends_clause (compound_type (type_identifier) @inherit))
 (type_identifier) @ref
 (arguments (identifier) @ref)
 (import_declaration) @import

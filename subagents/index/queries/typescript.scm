@@ -7,7 +7,8 @@
 (function_signature name: (identifier) @name) @d.function
 (method_signature name: (property_identifier) @name) @d.method
 (abstract_method_signature name: (property_identifier) @name) @d.method
-(property_signature name: (property_identifier) @name) @d.field
+(interface_body (property_signature name: (property_identifier) @name) @d.field)
+(type_alias_declaration value: (object_type (property_signature name: (property_identifier) @name) @d.field))
 (internal_module name: (identifier) @name) @d.namespace
 (module name: (identifier) @name) @d.namespace
 (class name: (type_identifier) @name) @d.class
@@ -72,7 +73,8 @@
 (public_field_definition name: (_) @b.var value: (new_expression constructor: (_) @b.call))
 (import_alias) @import
 
-(required_parameter pattern: (identifier) @b.var type: (type_annotation (_) @b.type))
+(required_parameter . pattern: (identifier) @b.var type: (type_annotation (_) @b.type))
+(required_parameter (accessibility_modifier) pattern: (identifier) @b.field type: (type_annotation (_) @b.type))
 (required_parameter pattern: (this) @b.var type: (type_annotation (_) @b.type))
 (optional_parameter pattern: (identifier) @b.var type: (type_annotation (_) @b.type))
 (variable_declarator name: (identifier) @b.var type: (type_annotation (_) @b.type))

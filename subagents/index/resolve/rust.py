@@ -49,7 +49,7 @@ class RustResolver:
         targets: dict[str, list[str]] = {}
         for name, _ in names or [("", "")]:
             target = self.walk(source, [*parts, name] if name not in ("", "*", "self") and name != parts[-1] else parts)
-            if target and target != source:
+            if target:  # an inline module's `super` is the file itself
                 targets.setdefault(target, []).append(name)
         return [(target, [name for name in taken if name]) for target, taken in targets.items()]
 
