@@ -149,6 +149,11 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def metered(self) -> bool:
+        """Whether planning and answering cost money: then results are kept, and reused instead of asked for again."""
+        ...
+
     async def plan(self, workspace: Workspace, phase: int, summaries: Sequence[PhaseSummary]) -> Plan | None:
         """The tasks of phase `phase` (from 1), or None when enough is known. Same input, same plan."""
         ...

@@ -60,6 +60,9 @@ class ClaudeSettings:
     timeout_s: float = 600.0
     outage_limit_s: float = 900.0
     parallel_requests: int = 16
+    fan_out: int | None = None
+    """Most subagents of one phase. None: decided from the question and where its hits are."""
+    max_phases: int = 3
     prices: Mapping[str, object] = field(default_factory=dict)
     limits: TaskLimits = field(default_factory=TaskLimits)
 
@@ -110,7 +113,15 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "cache_ttl": ("5m", "1h"),
     "clearing": (*get_args(ClearingMode), "auto"),
 }
-_NUMBERS = {"window_tokens", "max_output_tokens", "reply_tokens", "thinking_budget_tokens", "parallel_requests"}
+_NUMBERS = {
+    "window_tokens",
+    "max_output_tokens",
+    "reply_tokens",
+    "thinking_budget_tokens",
+    "parallel_requests",
+    "fan_out",
+    "max_phases",
+}
 _FLOATS = {"margin", "timeout_s", "outage_limit_s"}
 _FLAGS = {"binds_thinking", "cache", "server_side", "diagnostics", "strict_tools"}
 

@@ -1,4 +1,5 @@
-"""The `claude` engine: one subagent for each task, all of them on one client, one brake and one warmed prefix."""
+"""The `claude` engine: plans and answers, and one subagent for each task, all on one client, one brake and one warmed
+prefix."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import orjson
 
 from manifests.errors import UsageError
 from manifests.tasks import Task
-from subagents.claude import loop, server_side
+from scratch.findings import Finding
+from subagents.claude import answering, loop, planning, server_side
 from subagents.claude.agent import Agent
 from subagents.claude.assemble import FixedPart
 from subagents.claude.brake import Brake, BrakePolicy
@@ -21,14 +23,16 @@ from subagents.claude.client import Endpoint, make_endpoint, model_of
 from subagents.claude.config import ClaudeSettings, ModelFacts
 from subagents.claude.context import ContextKeeper, ContextPolicy
 from subagents.claude.history import Edits, History
-from subagents.claude.ledger import Entry
+from subagents.claude.ledger import Entry, EntryKind
+from subagents.claude.planning import CheckTasks
 from subagents.claude.state_block import finding_line, key_first
 from subagents.claude.stops import Trouble, as_error
 from subagents.claude.store import EngineStore
+from subagents.claude.structured import Asker, Reading
 from subagents.claude.tokens import TokenMeter, raw_tokens, text_tokens
 from subagents.claude.transcript import Transcript
 from subagents.claude.warm import Warmth
-from subagents.engine import Outcome, TaskContext, Workspace
+from subagents.engine import Answer, Coverage, Outcome, PhaseSummary, Plan, TaskContext, Workspace
 from subagents.prompts import as_data, render, template
 from subagents.tools.desk import Desk
 from subagents.tools.roles import tools_for
@@ -38,11 +42,13 @@ from subagents.tools.toolbox import Toolbox
 HINTS = 8
 RECOVERED = 40
 SUMMARY_CHARS = 24_000
+ANSWER_TOKENS = 40_000
+"""Of findings in the request for the answer; more would not be read with care."""
 
 
 @dataclass(slots=True)
 class ClaudeEngine:
-    """Investigates. One for a session; `close` may be called twice.
+    """Implements `Engine`. One for a session; `close` may be called twice.
 
     Nothing durable is kept here: transcripts, evidence and findings go through `store` and the recorder.
     """
@@ -53,20 +59,120 @@ class ClaudeEngine:
     brake: Brake | None = None
     on_entry: Callable[[Entry], None] = lambda _: None
     session_limit: Callable[[], str] = lambda: ""
+    check_tasks: CheckTasks = lambda _: ()
+    agents_left: Callable[[], int] = lambda: planning.MOST_TASKS
+    """How many more subagents the session allows."""
     meters: dict[str, TokenMeter] = field(default_factory=dict)
     warmth: Warmth = field(default_factory=Warmth)
     diagnosed: dict[str, list[str]] = field(default_factory=dict)
     """What was noticed about the cache, by task."""
+    earlier: str = ""
+    """Questions asked before in this session and how they were answered; empty for a first question."""
     _briefs: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return "claude"
 
+    @property
+    def metered(self) -> bool:
+        return True
+
     async def close(self) -> None:
         if self.endpoint is not None:
             await self.endpoint.close()
             self.endpoint = None
+
+    # --- the coordinator's requests ---
+
+    async def plan(self, workspace: Workspace, phase: int, summaries: Sequence[PhaseSummary]) -> Plan | None:
+        """The tasks of a phase, or None when enough is known. Nothing is asked when one subagent is all it takes."""
+        known = any(s.findings for s in summaries)
+        if phase > self.settings.max_phases or (phase > 1 and _brought_nothing(summaries)):
+            return None
+        hits = workspace.finder.find(workspace.question, limit=planning.HITS)
+        wanted = self.settings.fan_out or planning.most_tasks(workspace, phase=phase, hits=hits)
+        most = max(1, min(wanted, self.agents_left()))
+        title = "explore" if phase == 1 else "deepen"
+        if most == 1 and not known:
+            return Plan(title=title, tasks=planning.plan_by_code(workspace, phase=phase, most=1, hits=hits))
+
+        def read(body: Mapping[str, Any]) -> Reading[planning.Proposal]:
+            return planning.read_plan(body, workspace, most=most, phase=phase, known=known, check=self.check_tasks)
+
+        seen = [[s.phase, [f.id for f in s.findings], list(s.open_questions)] for s in summaries]
+        asker = await self._asker("plan", workspace, planning.PLAN_SCHEMA, key=[phase, most, seen])
+        opening = planning.plan_opening(workspace, phase, summaries, most=most, hits=hits)
+        reading = await asker.ask(self.store.redact(opening), read)
+        if reading.value is not None and not reading.reasons:
+            return Plan(title=title, tasks=reading.value.tasks) if reading.value.tasks else None
+        if phase > 1:
+            return None
+        return Plan(title=title, tasks=planning.plan_by_code(workspace, phase=phase, most=most, hits=hits))
+
+    async def refute(self, workspace: Workspace, findings: Sequence[Finding], phase: int) -> Plan | None:
+        """Tasks that try to refute these findings, several claims each, or None when there is nothing to refute."""
+        tasks = planning.refutation_tasks(workspace, findings, phase=phase)
+        return Plan(title="verify", tasks=tasks) if tasks else None
+
+    async def answer(self, workspace: Workspace, findings: Sequence[Finding], coverage: Coverage) -> Answer:
+        """From findings alone. With nothing found, or past a limit of the session, code writes it."""
+        if not answering.usable(findings):
+            draft = answering.Draft(found=False, statements=(), dropped=0)
+            return answering.rendered(draft, findings, coverage)
+        if limit := self.session_limit():
+            draft = answering.draft_by_code(findings)
+            remark = f"The limit of {limit} was reached: these are the findings as they were recorded."
+            return answering.rendered(draft, findings, coverage, remarks=[remark])
+
+        def read(body: Mapping[str, Any]) -> Reading[answering.Draft]:
+            return answering.read_answer(body, findings)
+
+        asker = await self._asker(
+            "answer", workspace, answering.ANSWER_SCHEMA, key=[f"{f.id} {f.status}" for f in findings]
+        )
+        facts = await self.facts(asker.fixed.model)
+        room = input_budget(facts.window_tokens, facts.reply_tokens, 0, self.settings.margin) // 2
+        opening = answering.answer_opening(
+            workspace, findings, coverage, earlier=self.earlier, most_tokens=min(room, ANSWER_TOKENS)
+        )
+        reading = await asker.ask(self.store.redact(opening), read)
+        if reading.value is None or (reading.reasons and not reading.value.statements):
+            remark = "The model's answer could not be used: these are the findings as they were recorded."
+            return answering.rendered(answering.draft_by_code(findings), findings, coverage, remarks=[remark])
+        return answering.rendered(reading.value, findings, coverage)
+
+    async def _asker(self, kind: EntryKind, workspace: Workspace, schema: Mapping[str, Any], *, key: object) -> Asker:
+        """A conversation of the coordinator, named by what it is about, so that it is found again after a crash."""
+        model = model_of(self.settings, role="coordinate")
+        facts = await self.facts(model)
+        about = orjson.dumps([kind, workspace.snapshot.id.tree, workspace.question, self.earlier, key])
+        name = f"{kind}-{hashlib.sha256(about).hexdigest()[:12]}"
+        fixed = FixedPart(
+            model=model,
+            max_tokens=facts.reply_tokens,
+            role_prompt=template(kind),
+            brief=self.store.redact(self._brief(workspace)) if kind == "plan" else "",
+            extra=request_extras(self.settings, facts),
+            cache=False,
+        )
+        transcript = Transcript(
+            log=self.store.log(name),
+            evidence=self.store.evidence,
+            history=History(opening="", binds=self.settings.binds_thinking is not False),
+        ).load(self.store.records(name))
+        return Asker(
+            name=name,
+            kind=kind,
+            fixed=fixed,
+            schema=schema,
+            sender=self._endpoint(),
+            brake=self._brake(),
+            meter=self.meters.setdefault(model, TokenMeter()),
+            transcript=transcript,
+            on_entry=self.on_entry,
+            mode="format" if facts.structured_outputs else "tool",
+        )
 
     # --- one task ---
 
@@ -303,6 +409,10 @@ def limits_of(task: Task, limits: TaskLimits) -> TaskLimits:
         if isinstance(value := given.get(name), int | float) and not isinstance(value, bool) and value > 0
     }
     return replace(limits, **own)  # type: ignore[arg-type]
+
+
+def _brought_nothing(summaries: Sequence[PhaseSummary]) -> bool:
+    return not summaries or not (summaries[-1].findings or summaries[-1].open_questions)
 
 
 def _constraints(task: Task) -> tuple[str, ...]:
