@@ -17,15 +17,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from manifests.errors import UsageError
-from subagents.codebase.confined import ConfinedFolder, Outside, Signature, TooLarge, signature
+from subagents.codebase.confined import ConfinedFolder, Signature, TooLarge, signature
 from subagents.codebase.gitrun import Git, ObjectFormat
 from subagents.codebase.objects import FILE_MODES, file_mode, hasher, object_id
 from subagents.codebase.paths import is_plain, to_key
 from subagents.codebase.textfile import lfs_pointer_to
-from subagents.codebase.types import FileEntry, FileMode, Skipped
+from subagents.codebase.types import FileEntry, FileMode, Skipped, SkipReason
 
 READ_LIMIT_BYTES = 64 * 1024 * 1024
 """Larger files are hashed piece by piece, never stored and never read."""
+HASH_LIMIT_BYTES = 1024 * 1024 * 1024
+"""Still larger files (sparse ones cost nothing to make) are left out by name: hashing them would take minutes."""
 FOLDER_FILES_LIMIT = 1_000_000
 
 _LISTING_TIMEOUT_S = 60.0
@@ -35,6 +37,8 @@ _ENTRY = re.compile(
     rb"(\d{6}) ([0-9a-f]+) ([0-3])\t([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: (\d+):(\d+)\n"
     rb"  dev: \d+\tino: (\d+)\n  uid: \d+\tgid: \d+\n  size: (\d+)\tflags: ([0-9a-f]+)\n"
 )
+_CONVERTED = re.compile(rb"^[^#\n]*[ \t](?:filter|working-tree-encoding|ident)\b", re.MULTILINE)
+_ATTRIBUTES_BYTES = 1024 * 1024
 _SKIP_WORKTREE = 0x40000000
 _VERSION_CONTROL = frozenset({b".git", b".hg", b".svn", b".bzr", b".jj", b".sl", b".pijul", b"_darcs", b"CVS"})
 _MADE_BY_TOOLS = frozenset({b"node_modules", b"__pycache__", b"bower_components", b".tox", b".nox"})
@@ -134,15 +138,22 @@ class Freezer:
         self._store = store
         self._folder = ConfinedFolder(root)
         self._folders = {b"": True}
+        self._converted = False
         self.frozen = Frozen()
 
     def close(self) -> None:
         self._folder.close()
 
-    def from_index(self, git: Git, *, index_mtime_ns: int, trust_modes: bool, exclude_files: Iterable[Path]) -> Frozen:
-        """The working tree of a repository: index entries as they are on disk now, and untracked files."""
+    def from_index(
+        self, git: Git, *, index_mtime_ns: int, trust_modes: bool, exclude_files: Iterable[Path], attributes: bytes
+    ) -> Frozen:
+        """The working tree of a repository: index entries as they are on disk now, and untracked files.
+
+        `attributes` is the repository's own attributes file, outside of the tree.
+        """
         with _listing_untracked(git, list(exclude_files)) as untracked:
             folders, conflicts = _read_index(git)
+            self._converted = self._may_be_converted(folders, attributes)
             for folder, records in folders.items():
                 self._compare(folder, records, index_mtime_ns, trust_modes)
         for path in sorted(conflicts.union(untracked)):
@@ -176,11 +187,32 @@ class Freezer:
                 self.frozen.changed.add(path)
             elif _matches(record, status, index_mtime_ns) and _mode_on_disk(status, mode, trust_modes) == mode:
                 files[path] = FileEntry(to_key(path), path, record[1].decode(), mode)
-                signatures[path] = signature(status)
+                if not self._converted:
+                    signatures[path] = signature(status)
             else:
                 doubtful.append(record)
         for record in doubtful:
             self._take(record[3], record, trust_modes)
+
+    def _may_be_converted(self, folders: dict[bytes, list[_Record]], attributes: bytes) -> bool:
+        """Whether git may have made files of the working tree out of other bytes: filters, encodings, identities.
+
+        Then an unchanged file proves that the blob is unchanged, but not that the file holds the blob's bytes.
+        """
+        if _CONVERTED.search(attributes):
+            return True
+        for folder, records in folders.items():
+            name = folder + b"/.gitattributes" if folder else b".gitattributes"
+            if any(record[3] == name for record in records):
+                try:
+                    content, _ = self._folder.read(name, _ATTRIBUTES_BYTES)
+                except TooLarge:
+                    return True
+                except OSError:
+                    continue
+                if _CONVERTED.search(content):
+                    return True
+        return False
 
     def _is_folder(self, folder: bytes) -> bool:
         """Whether a path of the index still is a folder, and so is all above it: no links."""
@@ -268,8 +300,8 @@ class Freezer:
         except OSError as error:
             self.frozen.changed.add(path)
             if not isinstance(error, FileNotFoundError):
-                detail = str(error) if isinstance(error, Outside) else error.strerror or str(error)
-                self.frozen.excluded.append(Skipped(to_key(path), "unreadable", detail))
+                reason: SkipReason = "too_large" if isinstance(error, TooLarge) else "unreadable"
+                self.frozen.excluded.append(Skipped(to_key(path), reason, error.strerror or str(error)))
             return
         if known and blob != known and data is not None and self._is_checkout_of(data, known):
             blob = known
@@ -301,6 +333,8 @@ class Freezer:
     def _huge(self, path: bytes) -> tuple[str, None, os.stat_result]:
         fd, status = self._folder.open(path)
         try:
+            if status.st_size > HASH_LIMIT_BYTES:
+                raise TooLarge(status.st_size)
             made = hasher(self._format, "blob", status.st_size)
             left = status.st_size
             while left and (piece := os.read(fd, min(left, 1 << 20))):

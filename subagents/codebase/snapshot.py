@@ -212,6 +212,7 @@ def _as_it_is(opening: _Opening) -> tuple[Frozen, SnapshotId]:
             index_mtime_ns=_index_time(place),
             trust_modes=place.file_mode,
             exclude_files=ignore_files(place),
+            attributes=read_small(place.common_dir, b"info/attributes") or b"",
         )
     finally:
         freezer.close()

@@ -78,6 +78,17 @@ def test_huge_files_are_known_but_not_read(tracked: bool, tmp_path: Path, opened
     assert sum(path.stat().st_size for path in (tmp_path / "store").rglob("*") if path.is_file()) < 1 << 20
 
 
+def test_a_file_too_large_to_hash_is_left_out_by_name(tmp_path: Path, opened: Open) -> None:
+    """A sparse file of a terabyte costs nothing to make."""
+    for folder in (make_repository(tmp_path / "r"), tmp_path / "plain"):
+        write(folder, "a.py", "1\n")
+        with (folder / "sparse").open("wb") as file:
+            file.truncate(1 << 40)
+        snapshot = opened(folder)
+        assert "sparse" not in snapshot.files()
+        assert [(item.path, item.reason) for item in snapshot.excluded()] == [("sparse", "too_large")]
+
+
 def test_text_and_what_has_none(tmp_path: Path, opened: Open) -> None:
     repository = make_repository(tmp_path / "r", {"a.py": "one\r\ntwo\n", "b.bin": b"\0\1\2", "empty.py": ""})
     snapshot = opened(repository)

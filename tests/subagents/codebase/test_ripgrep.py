@@ -97,6 +97,21 @@ def test_bare_and_pinned_snapshots_are_searched_in_copies_that_are_removed(tmp_p
         assert not copies.exists()
 
 
+def test_what_a_filter_made_of_a_file_is_not_what_is_searched(tmp_path: Path, opened: Open) -> None:
+    """The stat data says unchanged, and so it is; but the file holds other bytes than the blob."""
+    repository = make_repository(
+        tmp_path / "r",
+        {".gitattributes": "*.enc working-tree-encoding=UTF-16LE\n", "a.enc": "naïve\n".encode("utf-16-le")},
+    )
+    write(repository, "plain.txt", "naïve\n")
+    commit_all(repository)
+    snapshot = opened(repository)
+    assert not snapshot.id.dirty
+    assert snapshot.text("a.enc").encoding == "utf-8"
+    found = search_text(snapshot, "na.ve")
+    assert [(match.path, match.text) for match in found.matches] == [("a.enc", "naïve"), ("plain.txt", "naïve")]
+
+
 def test_files_with_the_same_content_all_match(tmp_path: Path, opened: Open) -> None:
     repository = make_repository(tmp_path / "r", {"a.py": "same\n", "b/a.py": "same\n", "c.py": "same\n"})
     git(tmp_path, "clone", "-q", "--bare", str(repository), "bare.git")
