@@ -21,7 +21,7 @@ from subagents.codebase.confined import ConfinedFolder, Signature, TooLarge, sig
 from subagents.codebase.gitrun import Git, ObjectFormat
 from subagents.codebase.objects import FILE_MODES, file_mode, hasher, object_id
 from subagents.codebase.paths import is_plain, to_key
-from subagents.codebase.textfile import lfs_pointer_to
+from subagents.codebase.textfile import TEXT_LIMIT_BYTES, is_binary, lfs_pointer_to
 from subagents.codebase.types import FileEntry, FileMode, Skipped, SkipReason
 
 READ_LIMIT_BYTES = 64 * 1024 * 1024
@@ -139,6 +139,7 @@ class Freezer:
         self._folder = ConfinedFolder(root)
         self._folders = {b"": True}
         self._converted = False
+        self._store_text_only = False
         self.frozen = Frozen()
 
     def close(self) -> None:
@@ -228,7 +229,11 @@ class Freezer:
         return known
 
     def from_folder(self, only: bytes = b"") -> Frozen:
-        """A plain folder: everything but version control folders and what tools mark as made by them."""
+        """A plain folder: everything but version control folders and what tools mark as made by them.
+
+        Only what can be read as text is stored: else gigabytes of data and media would be copied into each session.
+        """
+        self._store_text_only = True
         if only:
             self._take(only, None, True)
         else:
@@ -308,8 +313,11 @@ class Freezer:
         self.frozen.put(path, blob, mode)
         if record is None or blob != known or mode != recorded:
             self.frozen.changed.add(path)
-            if self._store is not None and data is not None and blob != known:
+            if self._store is not None and data is not None and blob != known and self._worth_storing(data):
                 self._store(blob, data)
+
+    def _worth_storing(self, data: bytes) -> bool:
+        return not self._store_text_only or (len(data) <= TEXT_LIMIT_BYTES and not is_binary(data))
 
     def _is_checkout_of(self, data: bytes, known: str) -> bool:
         """Whether these bytes are what a checkout makes of a blob: lines that end in CRLF, or the file that an LFS

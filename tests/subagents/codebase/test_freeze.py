@@ -298,6 +298,15 @@ def test_a_stored_plain_folder_outlives_the_files(tmp_path: Path, opened: Open) 
     assert again.read_bytes("deep/er/a.py") == b"1\n"
 
 
+def test_the_store_of_a_plain_folder_holds_text_only(tmp_path: Path, opened: Open) -> None:
+    folder = tmp_path / "plain"
+    write(folder, "a.py", "1\n")
+    write(folder, "movie.bin", os.urandom(3_000_000))
+    snapshot = opened(folder, store=tmp_path / "store")
+    assert len(snapshot.read_bytes("movie.bin")) == 3_000_000
+    assert sum(path.stat().st_size for path in (tmp_path / "store").rglob("*") if path.is_file()) < 100_000
+
+
 def test_special_files_are_named_not_opened(tmp_path: Path, opened: Open) -> None:
     folder = tmp_path / "plain"
     write(folder, "a.py", "1\n")
