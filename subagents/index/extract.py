@@ -415,7 +415,7 @@ class _Extraction:
                 keep = worth.get(number)
                 if keep is None:
                     text = strings[number]
-                    keep = worth[number] = text in known or (text[:1].isupper() and len(text) > 1)
+                    keep = worth[number] = text in known or (text[:1].isupper() and len(text) > 1) or text == "__name__"
                 if not keep and place >> 3:
                     before = strings[place >> 3].partition(".")[0]
                     keep = before in known or before in ("self", "cls", "this")
