@@ -31,6 +31,7 @@ MAX_CALLERS = 8
 HUB_CALLERS = 25
 MIN_CERTAINTY = 0.24
 HELPER_USES = 150
+CROWDED_USES = 90
 
 _IMPLICIT_METHODS = ("__iter__", "__call__", "__next__", "__aiter__", "__enter__", "run", "call", "invoke")
 _CONSTRUCTORS = ("__init__", "constructor", "initialize", "new")
@@ -99,13 +100,17 @@ class Graph:
                 at = (edge.line, self.symbols[edge.callee].name)
                 if edge.via:
                     at = (edge.line, f"{edge.via} {edge.callee}")
-                if at not in best or _sureness(edge, caller) > _sureness(best[at], caller):
+                if at not in best or self._surer(edge, best[at], caller):
                     best[at] = edge
             kept = set(best.values())
             for edge in edges:
                 if edge not in kept:
                     self.into[edge.callee].remove(edge)
             self.out[caller] = [edge for edge in edges if edge in kept]
+
+    def _surer(self, edge: Edge, other: Edge, caller: Key) -> bool:
+        mine, theirs = self.symbols[edge.callee], self.symbols[other.callee]
+        return _sureness(edge, caller, mine) > _sureness(other, caller, theirs)
 
     def sure_callers(self, key: Key) -> list[Edge]:
         return [edge for edge in self.into.get(key, ()) if edge.certainty >= 0.65 or edge.via]
@@ -120,8 +125,9 @@ class Graph:
         self.into.setdefault(edge.callee, []).append(edge)
 
 
-def _sureness(edge: Edge, caller: Key) -> tuple[float, bool, tuple[str, int, str]]:
-    return (edge.certainty, edge.callee[0] == caller[0], edge.callee)
+def _sureness(edge: Edge, caller: Key, callee: Symbol) -> tuple[float, int, bool, Key]:
+    """Surest first; of equally sure ones the one with a body (a base class only raises), then the one in the same file."""
+    return (round(edge.certainty, 1), min(40, callee.end - callee.start), edge.callee[0] == caller[0], edge.callee)
 
 
 Tick = Callable[[], None]
@@ -184,9 +190,10 @@ class GraphBuilder:
             if graph.into.get(key) and graph.out.get(key) and "." not in symbol.qualified and self._stored(symbol.name):
                 graph.handed.add(key)
         for key in graph.matches:
-            if not graph.sure_callers(key) and graph.out.get(key):
+            if (not graph.sure_callers(key) or key in graph.handed) and graph.out.get(key):
                 name = graph.symbols[key].name
-                graph.fame[key] = min(1.0, math.log10(1 + (200 if name.startswith("__") else self.uses(name))) / 2.3)
+                uses = 200 if name.startswith("__") else 5 if name in _COMMON | _HELPERS else self.uses(name)
+                graph.fame[key] = min(1.0, math.log10(1 + uses) / 2.3)
 
     def usable(self, symbol: Symbol, certainty: float) -> bool:
         """Whether to follow a call: into code only, and a helper's name only when it surely means this definition."""
@@ -205,7 +212,12 @@ class GraphBuilder:
         return name not in _HELPERS and len(name) > 2
 
     def callers(self, symbol: Symbol) -> list[Edge]:
-        """Callers in code, surest first, at most one edge a caller; marks hubs."""
+        """Callers in code, surest first, at most one edge a caller; marks hubs.
+
+        A name used all over is not asked for: its callers say nothing, and resolving them takes longest.
+        """
+        if self.uses(symbol.name) >= CROWDED_USES:
+            return self._near_callers(symbol)
         found = self._index.callers(symbol, limit=60)
         edges: dict[Key, Edge] = {}
         for call in found:
@@ -220,6 +232,31 @@ class GraphBuilder:
         if len(edges) > HUB_CALLERS:
             self.graph.hubs.add(key_of(symbol))
         return sorted(edges.values(), key=lambda e: -e.certainty)
+
+    def _near_callers(self, symbol: Symbol) -> list[Edge]:
+        """Callers in the same file, read off the references: enough for a name that is used all over."""
+        owner = symbol.qualified.rpartition(".")[0]
+        edges: dict[Key, Edge] = {}
+        for reference in self._index.references_in(symbol.path, 1, max(1, self._index.line_count(symbol.path))):
+            if reference.name != symbol.name or reference.kind != "call":
+                continue
+            caller = self._index.symbol_at(symbol.path, reference.line)
+            if caller is None or caller.kind not in FUNCTION_KINDS or key_of(caller) in edges:
+                continue
+            if reference.receiver in ("self", "this", "cls"):
+                certainty = 0.95 if caller.qualified.rpartition(".")[0] == owner else 0.0
+            else:
+                certainty = 0.0 if owner or reference.receiver else 0.9
+            if certainty and key_of(caller) != key_of(symbol):
+                self.graph.symbols.setdefault(key_of(caller), caller)
+                edges[key_of(caller)] = Edge(
+                    caller=key_of(caller),
+                    callee=key_of(symbol),
+                    path=symbol.path,
+                    line=reference.line,
+                    certainty=certainty,
+                )
+        return sorted(edges.values(), key=lambda e: (-e.certainty, e.line))
 
     def _add(self, symbol: Symbol) -> Key:
         key = key_of(symbol)
@@ -339,7 +376,12 @@ class GraphBuilder:
                 for edge in self.callees(symbol):
                     new = edge.callee not in seen
                     name = self.graph.symbols[edge.callee].name
-                    if new and not name.startswith("__") and self.uses(name) >= HELPER_USES:
+                    if (
+                        new
+                        and not name.startswith("__")
+                        and self.uses(name) >= HELPER_USES
+                        and not self._relevance.says(name)
+                    ):
                         continue
                     if new and len(self.graph.matches) >= MAX_NODES:
                         self.graph.cut += 1

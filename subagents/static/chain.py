@@ -8,6 +8,7 @@ this is how the step between two named ones is found. Roots compete by what thei
 from __future__ import annotations
 
 import heapq
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -314,7 +315,8 @@ class ChainFinder:
         """Worth of the parts, each further one counting less, plus what the whole covers of the question."""
         worth = sorted(self._distinct_worth(steps), reverse=True)
         total = sum(value * 0.8**n for n, value in enumerate(worth)) - 0.03 * len(steps)
-        total -= 0.2 * sum(1 for step in steps[1:] if step.value < 0.08 and not step.feeding)
+        total -= 0.35 * sum(1 for step in steps[1:] if step.value < 0.08 and not step.feeding)
+        total -= 0.15 * max(0.0, math.log2((steps[0].symbol.end - steps[0].symbol.start + 1) / 150))
         weights = self._relevance.weights
         whole = sum(weights.values()) or 1.0
         coverage = sum(

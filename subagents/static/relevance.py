@@ -118,6 +118,10 @@ class Relevance:
         )
         return Matches(by_term=by_term, pairs=pairs, named=self.is_named(symbol))
 
+    def says(self, name: str) -> bool:
+        """Whether a name holds one of the question's words."""
+        return any(term_match(term, word) >= 0.6 for term in self._terms for word in name_words(name))
+
     def is_named(self, symbol: Symbol) -> bool:
         return any(
             symbol.name == name or symbol.qualified == name or symbol.qualified.endswith("." + name)
