@@ -82,7 +82,7 @@ class EvidenceStore:
         task: str = "",
         at: str | None = None,
     ) -> str:
-        """Store and return `sha256:<hex>`; on disk when it returns. The same bytes again cost no second copy."""
+        """Store and return `sha256:<hex>`; the bytes are on disk when it returns. The same bytes again cost no second copy."""
         stored = self._redact(data)
         if len(stored) > EVIDENCE_LIMIT_BYTES:
             raise ValueError(f"evidence of {len(stored):,} bytes; at most {EVIDENCE_LIMIT_BYTES:,}")
@@ -115,7 +115,8 @@ class EvidenceStore:
         origin = repr((record.reference, record.tool, record.arguments, record.task)).encode()
         key = hashlib.sha256(origin).digest()
         if key not in self._described:
-            self._session.log(_NAME, EVIDENCE_SCHEMA).append(record.to_dict())
+            # not synced: a power cut can cost the origin of the newest evidence, never the evidence
+            self._session.log(_NAME, EVIDENCE_SCHEMA).append(record.to_dict(), sync=False)
             self._described.add(key)
 
     def get(self, reference: str) -> bytes:
