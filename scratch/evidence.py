@@ -82,7 +82,7 @@ class EvidenceStore:
         task: str = "",
         at: str | None = None,
     ) -> str:
-        """Store and return `sha256:<hex>`; the bytes are on disk when it returns. The same bytes again cost no second copy."""
+        """Store and return `sha256:<hex>`; the bytes are on disk when it returns. The same bytes are stored once."""
         stored = self._redact(data)
         if len(stored) > EVIDENCE_LIMIT_BYTES:
             raise ValueError(f"evidence of {len(stored):,} bytes; at most {EVIDENCE_LIMIT_BYTES:,}")
