@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from subagents.codebase.confined import ConfinedFolder, TooLarge
+from subagents.codebase.confined import ConfinedFolder, read_all
 from subagents.codebase.freeze import READ_LIMIT_BYTES
 from subagents.codebase.gitrun import Git, stop
 from subagents.codebase.objects import object_id
@@ -26,6 +26,9 @@ _BATCH = 256
 
 
 _Reply = TypeVar("_Reply")
+
+
+_Opener = Callable[[bytes], tuple[int, os.stat_result]]
 
 
 class _NoReply(Exception):
@@ -177,6 +180,8 @@ class BlobReader:
         self._git = git
         self._limit = limit
         self._objects = ObjectReader(git, limit)
+        self._lock = threading.Lock()
+        self._folder = ConfinedFolder(root) if root is not None else None
 
     def __getstate__(self) -> tuple[Path | None, Git, int]:
         return self._root, self._git, self._limit
@@ -185,15 +190,29 @@ class BlobReader:
         self.__init__(*state)  # type: ignore[misc]
 
     def close(self) -> None:
+        """Release folders and end git; may be called twice, and reading again afterwards works."""
         self._objects.close()
+        with self._lock:
+            if self._folder is not None:
+                self._folder.close()
 
     def read(self, entry: FileEntry) -> bytes:
-        """Raises CannotRead."""
-        for _, found in self.read_many([entry]):
-            if isinstance(found, Skipped):
-                raise CannotRead(found)
-            return found
-        raise AssertionError("read_many gives one result for each entry")
+        """The bytes of one entry. Raises CannotRead."""
+        found: bytes | Skipped | None = _not_a_file(entry)
+        if found is None:
+            found = self._from_working_tree(self._open_shared, entry)
+        if found is None:
+            found = self._explain(entry, self._objects.read([entry.blob])[0])
+        if isinstance(found, Skipped):
+            raise CannotRead(found)
+        return found
+
+    def _open_shared(self, raw: bytes) -> tuple[int, os.stat_result]:
+        """Open a file from the folder that the last read left open; reading itself needs no lock."""
+        with self._lock:
+            if self._folder is None:
+                raise FileNotFoundError
+            return self._folder.open(raw)
 
     def read_many(self, entries: Iterable[FileEntry]) -> Iterator[tuple[FileEntry, bytes | Skipped]]:
         """Each entry, in order, with its bytes or the reason why it has none."""
@@ -206,16 +225,21 @@ class BlobReader:
                 if refused is not None:
                     yield entry, refused
                     continue
-                data = self._from_working_tree(folder, entry)
+                data = self._from_working_tree(folder.open, entry)
                 yield entry, data if data is not None else self._explain(entry, self._objects.read([entry.blob])[0])
 
-    def _from_working_tree(self, folder: ConfinedFolder, entry: FileEntry) -> bytes | None:
+    def _from_working_tree(self, open_it: _Opener, entry: FileEntry) -> bytes | None:
+        """The file's bytes if they are the entry's; None if it is gone, a link, unreadable, too large or changed."""
         try:
-            data, _ = folder.read(entry.raw, self._limit)
-        except TooLarge:
-            return None
+            fd, status = open_it(entry.raw)
         except OSError:
-            return None  # gone, replaced by a link, no longer readable: the object has the bytes
+            return None
+        try:
+            data = read_all(fd, status.st_size, self._limit)
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
         return data if object_id(self._git.object_format, "blob", data) == entry.blob else None
 
     def _from_objects(self, entries: Iterable[FileEntry]) -> Iterator[tuple[FileEntry, bytes | Skipped]]:

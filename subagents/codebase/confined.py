@@ -110,8 +110,6 @@ class ConfinedFolder:
         """Content and status (as of before reading) of a regular file. Raises OSError, TooLarge above the limit."""
         fd, status = self.open(raw)
         try:
-            if status.st_size > limit:
-                raise TooLarge(status.st_size)
             return read_all(fd, status.st_size, limit), status
         finally:
             os.close(fd)
@@ -130,7 +128,9 @@ def _split(raw: bytes) -> tuple[bytes, bytes]:
 
 
 def read_all(fd: int, expected: int, limit: int) -> bytes:
-    """Everything a descriptor gives; TooLarge once a growing file passes the limit."""
+    """Everything a descriptor gives; TooLarge above the limit, also once a growing file passes it."""
+    if expected > limit:
+        raise TooLarge(expected)
     data = os.read(fd, expected + 1)
     if len(data) == expected:
         return data
