@@ -212,6 +212,19 @@ def read_document(
     return unseal(data, path=path, schema=schema, owner=owner, trust=trust, now=now)
 
 
+def check_document(path: Path, *, owner: Owner) -> None:
+    """Whether it is sound and of this session, whatever its schema. StateError if not."""
+    try:
+        data = read_private(path, limit_bytes=DOCUMENT_LIMIT_BYTES, label="read:document")
+    except FileNotFoundError:
+        return
+    document = _parse(data, path)
+    name, number = document.get("schema"), document.get("version")
+    if not isinstance(name, str) or not isinstance(number, int):
+        raise StateError(f"{str(path)!r} has no schema", hint=DOCTOR)
+    unseal(data, path=path, schema=Schema(name=name, version=number), owner=owner)
+
+
 def short_name(schema: Schema) -> str:
     """`leadline/manifest` -> `manifest`."""
     return schema.name.rpartition("/")[2]

@@ -216,6 +216,24 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
+class OpenLogs:
+    """Bounds how many logs keep a file open, so that hundreds of subagents do not exhaust the descriptors."""
+
+    def __init__(self, limit: int = 128) -> None:
+        self._limit = limit
+        self._open: dict[AppendLog, None] = {}
+        self._mutex = Lock()
+
+    def opened(self, log: AppendLog) -> None:
+        """Note it, and close the one opened longest ago that is not being written."""
+        with self._mutex:
+            self._open[log] = None
+            surplus = len(self._open) - self._limit
+            for other in [one for one in self._open if one is not log][: max(0, surplus)]:
+                if other.rest():
+                    del self._open[other]
+
+
 class AppendLog:
     """The writing end of one log. One process writes; its threads may share this object.
 
@@ -231,6 +249,7 @@ class AppendLog:
         owner: Owner,
         redact: Callable[[object], object],
         guard: Callable[[], None] = lambda: None,
+        pool: OpenLogs | None = None,
     ) -> None:
         """`redact` sees every body before it is written; `guard` raises when this process may write no more."""
         self.path = path
@@ -240,6 +259,7 @@ class AppendLog:
         self._owner = owner
         self._redact = redact
         self._guard = guard
+        self._pool = pool or OpenLogs()
         self._label = f"append:{short_name(schema)}"
         self._mutex = Lock()
         self._descriptor = -1
@@ -256,18 +276,30 @@ class AppendLog:
     def _open(self) -> None:
         if self._descriptor >= 0:
             return
-        reader = LogReader(self.path, schema=self._schema, owner=self._owner, bodies=False)
-        with suppress(FileNotFoundError):
-            reader.exhaust()
-        self.torn = reader.torn
-        self._length, self._seq, self._sum = reader.end, reader.last_seq, reader.sum
-        self._clean = reader.torn is None
+        if self._seq < 0 or not self._is_as_left():
+            self._check()
         is_new = not self.path.exists()
         with explained(self.path, "open"):
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
             self._descriptor = open_private(self.path, flags, label=self._label)
             if is_new:
                 retrying(lambda: current().sync_folder(self.path.parent, label=self._label))
+        self._pool.opened(self)
+
+    def _is_as_left(self) -> bool:
+        """Whether the file is what this object wrote when it had it open before."""
+        try:
+            return self._clean and self.path.stat().st_size == self._length
+        except OSError:
+            return False
+
+    def _check(self) -> None:
+        reader = LogReader(self.path, schema=self._schema, owner=self._owner, bodies=False)
+        with suppress(FileNotFoundError):
+            reader.exhaust()
+        self.torn = reader.torn
+        self._length, self._seq, self._sum = reader.end, reader.last_seq, reader.sum
+        self._clean = reader.torn is None
 
     def append(self, body: Mapping[str, object], *, sync: bool = True) -> int:
         """Add one record and return its number.
@@ -333,6 +365,19 @@ class AppendLog:
     def close(self) -> None:
         """Release the file. A later `append` opens it again."""
         with self._mutex:
-            if self._descriptor >= 0:
-                os.close(self._descriptor)
-                self._descriptor = -1
+            self._close()
+
+    def rest(self) -> bool:
+        """Release the file unless it is being written at this moment; whether it was."""
+        if not self._mutex.acquire(blocking=False):
+            return False
+        try:
+            self._close()
+        finally:
+            self._mutex.release()
+        return True
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

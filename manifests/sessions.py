@@ -22,7 +22,7 @@ from manifests.durable import check_private_folder, explained, make_folder, repl
 from manifests.envelope import DOCTOR, Owner, Schema, Trust
 from manifests.errors import LeadlineError, StateError, UsageError
 from manifests.fields import Fields, Malformed, is_name, parse_timestamp, timestamp, utc_now
-from manifests.jsonl import AppendLog, LogReader, Record, TornTail
+from manifests.jsonl import AppendLog, LogReader, OpenLogs, Record, TornTail
 from manifests.manifest import MANIFEST_SCHEMA, SESSION_STATUSES, Manifest
 
 JOURNAL_SCHEMA = Schema(name="leadline/journal", version=1)
@@ -87,6 +87,7 @@ class Session:
         self._trust = trust
         self._lock = lock
         self._logs: dict[str, AppendLog] = {}
+        self._open_logs = OpenLogs()
         self.journal = Journal(self)
 
     def __enter__(self) -> Session:
@@ -199,7 +200,12 @@ class Session:
             path = self.path_of(name)
             self._make_parent(path)
             self._logs[name] = AppendLog(
-                path, schema=schema, owner=self.owner, redact=redact or self.redact, guard=self._check_writable
+                path,
+                schema=schema,
+                owner=self.owner,
+                redact=redact or self.redact,
+                guard=self._check_writable,
+                pool=self._open_logs,
             )
         return self._logs[name]
 
@@ -381,7 +387,7 @@ class SessionStore:
         return entry if problem is None else _damaged(entry.path, entry.holder, problem)
 
     def damage(self, entry: SessionEntry, *, deadline: float | None = None) -> Iterator[str]:
-        """What is wrong with the session's logs and phase summaries, one line each. (Evidence is checked when read.)"""
+        """What is wrong with the session's logs and documents, one line each. (Evidence: `EvidenceStore.damage`.)"""
         session = self.read(entry)
         for name, schema in _logs_of(session):
             if deadline is not None and time.monotonic() > deadline:
@@ -393,6 +399,11 @@ class SessionStore:
                 reader.exhaust()
             except FileNotFoundError:
                 continue
+            except StateError as problem:
+                yield str(problem)
+        for path in _documents_of(session):
+            try:
+                envelope.check_document(path, owner=session.owner)
             except StateError as problem:
                 yield str(problem)
 
@@ -437,6 +448,14 @@ def _logs_of(session: Session) -> Iterator[tuple[str, Schema]]:
         yield f"scratch/{name}.jsonl", SCRATCH_SCHEMA
     for name in session.names_of("transcripts", ".jsonl"):
         yield f"transcripts/{name}.jsonl", TRANSCRIPT_SCHEMA
+
+
+def _documents_of(session: Session) -> Iterator[Path]:
+    """Every document at the top and one folder below, whatever its schema."""
+    for home in ("", *(name for name in _listed(session.folder) if name not in (SNAPSHOT_STORE, "evidence"))):
+        for name in _listed(session.folder / home):
+            if name.endswith(".json") and is_name(name):
+                yield session.folder / home / name
 
 
 def _listed(folder: Path) -> list[str]:

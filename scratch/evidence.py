@@ -155,6 +155,15 @@ class EvidenceStore:
             raise UsageError(f"{len(found)} pieces of evidence match {reference!r}: {names}", hint="give more digits")
         return _PREFIX + found[0]
 
+    def damage(self) -> Iterator[str]:
+        """What is wrong with the stored bytes, one line each; reads all of them."""
+        for start in self._session.names_of("evidence", ""):
+            for digest in self._session.names_of(f"evidence/{start}", ""):
+                try:
+                    self._bytes(digest)
+                except StateError as problem:
+                    yield str(problem)
+
     def records(self) -> Iterator[EvidenceRecord]:
         """Where everything came from, oldest first."""
         reader = self._session.read_log(_NAME, EVIDENCE_SCHEMA)

@@ -262,6 +262,17 @@ def test_a_hundred_sessions_are_listed_quickly(store: SessionStore, record_prope
     assert spent_ms < 150  # 25 ms on an idle machine
 
 
+def test_hundreds_of_logs_do_not_exhaust_the_descriptors(store: SessionStore) -> None:
+    with store.create("repo-1") as session:
+        logs = [session.log(f"scratch/t{n}.jsonl", SCRATCH_SCHEMA) for n in range(300)]
+        for n in range(3):
+            for log in logs:
+                log.append({"kind": "note", "n": n}, sync=False)
+        assert len(list(Path("/proc/self/fd").iterdir())) < 200
+        for n in (0, 150, 299):
+            assert len(list(session.read_log(f"scratch/t{n}.jsonl", SCRATCH_SCHEMA))) == 3
+
+
 # --- crashes -----------------------------------------------------------------------------------------------------
 
 

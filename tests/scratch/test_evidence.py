@@ -73,6 +73,7 @@ def test_damaged_bytes_are_refused_and_written_anew_when_found_again(evidence: E
     session.path_of("evidence", digest[:2], digest).write_bytes(b"Sound")
     with pytest.raises(StateError, match="damaged"):
         evidence.get(reference)
+    assert [digest in line for line in evidence.damage()] == [True]
     EvidenceStore(session, redact=lambda data: data).put(b"sound", tool="rg")
     assert evidence.get(reference) == b"sound"
 
