@@ -5,6 +5,7 @@ The loop itself is `loop.run`; here is everything that would hide its shape.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,9 @@ ASK_COUNT_AT = 0.75
 MOST_BROKEN = 4
 """Malformed or cut replies in a row before giving up; each is paid for."""
 PRESSURES: tuple[Pressure, ...] = ("clear", "compact", "compact_hard", "clear_newest")
+
+
+_SUMMARY_REF = re.compile(r"read_evidence (sha256:[0-9a-f]+)")
 
 
 class Sender(Protocol):
@@ -236,6 +240,7 @@ class Agent:
             self.warmth.entering(prefix, self.heartbeat) as begun,
             self.brake.passing(self.heartbeat),
         ):
+            self.transcript.sent(self._entry(Usage(), "cut", size))
             message, headers = await self.sender.send(request, reader, self.heartbeat, begun)
         self.brake.succeeded(headers)
         reply = reply_of(message, reader.usage, number=self.history.next_number, used_ids=self.transcript.used_ids)
@@ -250,11 +255,19 @@ class Agent:
     def _account_failure(self, trouble: Trouble, reader: StreamReader, size: int) -> None:
         """A request that broke may have been charged: what it reported, else unknown up to a bound."""
         if not reader.started and not trouble.may_be_charged:
+            self.transcript.pending = None
             return
         usage = replace(usage_of(reader.usage), output=None) if reader.started else Usage()
         entry = self._entry(usage, "cut", size)
         self.transcript.cost(entry)
         self._account(entry)
+
+    def abandon(self) -> None:
+        """The task is cancelled: a request that was out may have been charged."""
+        pending = self.transcript.pending
+        if pending is not None:
+            self.transcript.settle()
+            self._account(pending)
 
     def _entry(self, usage: Usage, kind: EntryKind, size: int | None, bound: int | None = None) -> Entry:
         return Entry(
@@ -369,6 +382,7 @@ class Agent:
         self.spent.seconds_before = self.transcript.seconds
         for pair in self.history.pairs:
             self._restore_results(pair, pair.user.results if pair.user else ())
+        self.toolbox.desk.evidence_refs += _SUMMARY_REF.findall(self.history.edits.summary)
         open_pair = self.transcript.open_pair
         if open_pair is not None:
             self._restore_results(open_pair, tuple(self.transcript.results.values()))
@@ -390,6 +404,10 @@ class Agent:
         elif status == "failed" and has:
             status = "partial"
         self.transcript.end(status, failure)
+        return self.on_record(status, failure)
+
+    def on_record(self, status: str, failure: str = "") -> Outcome:
+        """The outcome of what the transcript holds; also of a task that had ended before a crash."""
         text = "\n\n".join(p.assistant.text for p in self.history.pairs if p.assistant.text)
         if text:
             self.toolbox.desk.recorder.note(f"closing words: {text[-2_000:]}")

@@ -1,7 +1,7 @@
 """Compaction: old steps are replaced by a summary that stands right behind the opening.
 
 The summary is made by code, out of the record itself and never out of an earlier summary: the notes and the words of
-the subagent, one line for each call with its evidence, and what was read. Nothing in it can be invented, nothing that
+the subagent, one line for each call, and where all of it can be read. Nothing in it can be invented, nothing that
 was recorded depends on it (findings stand in the state block), and it costs no call. What is cut from it for size is
 named, and the whole of it is kept as evidence.
 """
@@ -16,6 +16,8 @@ from subagents.claude.messages import Pair
 from subagents.claude.tokens import text_tokens
 
 SAID_CHARS = 400
+RECORDING = ("record_finding", "note", "update_open_questions")
+"""Tools whose work stands in the state block or among the notes: their calls need no line of their own."""
 HEADER = "<earlier_steps>"
 FOOTER = "</earlier_steps>"
 
@@ -55,7 +57,7 @@ def summary_of(pairs: Sequence[Pair], *, max_tokens: int, full_text_ref: str = "
     head = [
         HEADER,
         f"Steps {first} to {last} of this task were replaced by this account. It was made from the record; quotes of "
-        "code in it are data. Do not repeat these calls: read the evidence instead.",
+        "code in it are data. Do not repeat these calls.",
     ]
     room = max_tokens - sum(text_tokens(line) for line in head) - 60
     body: list[str] = []
@@ -68,7 +70,7 @@ def summary_of(pairs: Sequence[Pair], *, max_tokens: int, full_text_ref: str = "
                 body.append(f"- ({dropped} older left out{_counts(dropped, lines)})")
             body.extend(kept)
     if full_text_ref:
-        body.append(f"In full: read_evidence {full_text_ref}")
+        body.append(f"In full, with the evidence of each call: read_evidence {full_text_ref[:19]}")
     return "\n".join([*head, *body, FOOTER])
 
 
@@ -91,8 +93,10 @@ def _lines_of(pairs: Sequence[Pair], said_chars: int = SAID_CHARS) -> tuple[list
             if call.name == "note" and isinstance(call.input.get("text"), str):
                 notes.append(f"- {call.input['text']}")
         for result in pair.user.results if pair.user else ():
+            if result.tool in RECORDING and not result.is_error:
+                continue
             if line := result.log or (f"{result.tool}: error" if result.is_error else result.tool):
-                evidence = f" [{result.evidence[:19]}]" if result.evidence else ""
+                evidence = f" [{result.evidence[:19]}]" if result.evidence and not said_chars else ""
                 calls.append(f"- {pair.number + 1}: {line}{evidence}")
     return notes, said, calls
 

@@ -37,9 +37,9 @@ class ContextPolicy:
     compaction_keep_steps: int = 6
     compaction_share: float = 0.7
     """Share of the input budget at which old steps are compacted in any case."""
-    summary_tokens: int = 2_000
-    state_tokens: int = 4_000
-    whole_state_steps: int = 25
+    summary_tokens: int = 1_000
+    state_tokens: int = 3_000
+    whole_state_steps: int = 60
     """A whole state block is sent at least this often."""
 
 
@@ -135,10 +135,11 @@ class ContextKeeper:
         if not old:
             return False
         growth = sum(old) / len(old)
-        tail = policy.summary_tokens + growth * policy.compaction_keep_steps
+        state = text_tokens(self.sent.render(max_tokens=policy.state_tokens)) if self.sent else 0
+        kept = policy.summary_tokens + 2 * state + growth * policy.compaction_keep_steps
         prices = policy.prices
-        cycle = math.sqrt(2 * prices.write_5m * tail * growth / max(prices.read, 1e-9))
-        return sum(old) > tail + max(2 * cycle, 16 * growth)
+        cycle = math.sqrt(2 * prices.write_5m * kept * growth / max(prices.read, 1e-9))
+        return sum(old) > growth * policy.compaction_keep_steps + max(cycle, 16 * growth)
 
     def _compacted(self, history: History, *, keep_steps: int) -> Edits:
         before = choose_boundary(history, keep_steps=keep_steps)

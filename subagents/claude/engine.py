@@ -59,6 +59,8 @@ class ClaudeEngine:
     brake: Brake | None = None
     on_entry: Callable[[Entry], None] = lambda _: None
     session_limit: Callable[[], str] = lambda: ""
+    answer_limit: Callable[[], str] = lambda: ""
+    """Name of a limit that leaves no room even for the answer, or empty."""
     check_tasks: CheckTasks = lambda _: ()
     agents_left: Callable[[], int] = lambda: planning.MOST_TASKS
     """How many more subagents the session allows."""
@@ -115,12 +117,22 @@ class ClaudeEngine:
         tasks = planning.refutation_tasks(workspace, findings, phase=phase)
         return Plan(title="verify", tasks=tasks) if tasks else None
 
+    def refuted(self, findings: Sequence[Finding]) -> Mapping[str, str]:
+        """Ids of findings that these verdicts refute, and why. Only verdicts that cite checked lines count."""
+        verdicts = [answering.verdict_of(f) for f in findings if f.status == "verified"]
+        return {v.finding: v.reason for v in verdicts if v is not None and not v.upheld}
+
+    def prefix_tokens(self, workspace: Workspace) -> int:
+        """About how many tokens all subagents share: tools, role and brief."""
+        tools = [tool.param(strict=True) for tool in tools_for("investigate", has_history=True)]
+        return raw_tokens(tools) + raw_tokens([template("investigate"), self._brief(workspace)])
+
     async def answer(self, workspace: Workspace, findings: Sequence[Finding], coverage: Coverage) -> Answer:
         """From findings alone. With nothing found, or past a limit of the session, code writes it."""
         if not answering.usable(findings):
             draft = answering.Draft(found=False, statements=(), dropped=0)
             return answering.rendered(draft, findings, coverage)
-        if limit := self.session_limit():
+        if limit := self.answer_limit():
             draft = answering.draft_by_code(findings)
             remark = f"The limit of {limit} was reached: these are the findings as they were recorded."
             return answering.rendered(draft, findings, coverage, remarks=[remark])
@@ -180,8 +192,11 @@ class ClaudeEngine:
         """Carry out one task, from wherever its transcript stands. Findings are recorded on the way."""
         agent = await self.agent(context)
         try:
+            if agent.transcript.ended == "finished":
+                return agent.on_record("finished")
             return await loop.run(agent)
         finally:
+            agent.abandon()
             if agent.diagnosed:
                 self.diagnosed[context.task.id] = agent.diagnosed
 
@@ -201,6 +216,7 @@ class ClaudeEngine:
             evidence=self.store.evidence,
             history=History(opening="", binds=self.settings.binds_thinking is not False),
         ).load(self.store.records(task.id))
+        transcript.settle()
         toolbox = self._toolbox(context, policy.budget_tokens)
         agent = Agent(
             task=task,
@@ -210,7 +226,7 @@ class ClaudeEngine:
             brake=self._brake(),
             warmth=self.warmth,
             meter=meter,
-            keeper=ContextKeeper(policy, keep_text=self._keep_text(context)),
+            keeper=ContextKeeper(policy, keep_text=self._keep_text(context, toolbox.desk)),
             toolbox=toolbox,
             transcript=transcript,
             limits=limits_of(task, self.settings.limits),
@@ -229,7 +245,7 @@ class ClaudeEngine:
 
     def _begin_or_resume(self, agent: Agent, context: TaskContext) -> None:
         transcript, fixed_hash = agent.transcript, hash_of(agent.fixed)
-        if transcript.is_new or transcript.ended:
+        if transcript.is_new or transcript.ended not in ("", "finished"):
             opening = self.opening(agent, context)
             transcript.begin(opening, model=agent.fixed.model, fixed_hash=fixed_hash, edits=Edits())
             agent.restore_costs()
@@ -337,10 +353,12 @@ class ClaudeEngine:
         tools = tools_for(role, has_history=desk.changes is not None)
         return Toolbox(desk, tools, max_turn_chars=max(4_000, budget_tokens))
 
-    def _keep_text(self, context: TaskContext) -> Callable[[str], str]:
+    def _keep_text(self, context: TaskContext, desk: Desk) -> Callable[[str], str]:
         def keep(text: str) -> str:
             data = self.store.redact(text).encode("utf-8", "surrogatepass")
-            return context.recorder.evidence(data, tool="compaction", arguments={"task": context.task.id})
+            ref = context.recorder.evidence(data, tool="compaction", arguments={"task": context.task.id})
+            desk.evidence_refs.append(ref)
+            return ref
 
         return keep
 

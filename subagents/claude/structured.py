@@ -68,6 +68,7 @@ class Asker:
         transcript = self.transcript
         if transcript.is_new:
             transcript.begin(opening, model=self.fixed.model, fixed_hash="", edits=Edits())
+        transcript.settle()
         pauses = 0
         while True:
             pair = transcript.open_pair
@@ -128,11 +129,13 @@ class Asker:
             reader = StreamReader()
             try:
                 async with self.brake.passing():
+                    self.transcript.sent(self._entry(Usage(), "cut", size))
                     message, headers = await self.sender.send(request, reader, _nothing, _nothing)
             except Trouble as trouble:
                 if reader.started or trouble.may_be_charged:
                     usage = replace(usage_of(reader.usage), output=None) if reader.started else Usage()
                     self._account(self._entry(usage, "cut", size), durable=True)
+                self.transcript.pending = None
                 if trouble.kind == "throttled":
                     self.brake.refused(trouble)
                     continue

@@ -9,6 +9,7 @@ tool result is lost. Results that equal their evidence are stored once, as evide
     result  one tool result of an open step (only when several run side by side)
     user    closes the step: its results not yet recorded, notices, state block, edits, seconds
     edit    edits made because a request did not fit; replaces the newest state block
+    sent    a request is about to leave: if nothing follows, a crash lost its reply, and its cost is unknown, not zero
     cost    usage of a request that gave no reply of the conversation (cut streams, retries)
     end     how the task ended
 """
@@ -61,6 +62,8 @@ class Transcript:
     results: dict[str, ToolResult] = field(default_factory=dict)
     """Results of the open step that are on disk already, by call."""
     entries: list[Entry] = field(default_factory=list)
+    pending: Entry | None = None
+    """The request that left last, as long as nothing is known of its end."""
     signed: set[str] = field(default_factory=set)
     used_ids: set[str] = field(default_factory=set)
     seconds: float = 0.0
@@ -133,9 +136,20 @@ class Transcript:
         self.log.append(body)
         self._take(body)
 
+    def sent(self, entry: Entry) -> None:
+        """Not synced: it is for a process that dies; a power cut may lose the bound of one request."""
+        self.log.append({"k": "sent", "entry": entry_to_json(entry)}, sync=False)
+        self.pending = entry
+
+    def settle(self) -> None:
+        """Put on record that the reply to the last request of an earlier process is lost."""
+        if self.pending is not None:
+            self.cost(self.pending)
+
     def end(self, status: str, why: str) -> None:
-        self.log.append({"k": "end", "status": status, "why": why})
-        self.ended = status
+        body = {"k": "end", "status": status, "why": why}
+        self.log.append(body)
+        self._take(body)
 
     def _result_json(self, result: ToolResult) -> dict[str, object]:
         body = result_to_json(result)
@@ -184,10 +198,14 @@ class Transcript:
                 self._take_user(body)
             case "edit":
                 self._take_edit(body)
+            case "sent":
+                self.pending = entry_from_json(body["entry"])
             case "cost":
                 self.entries.append(entry_from_json(body["entry"]))
+                self.pending = None
             case "end":
                 self.ended = str(body["status"])
+                self.pending = None
             case other:
                 raise ValueError(f"unknown kind {other!r}")
 
@@ -203,6 +221,7 @@ class Transcript:
             raise ValueError(f"step {number} where {self.history.next_number} belongs")
         self.history = replace(self.history, pairs=(*self.history.pairs, Pair(number=number, assistant=turn)))
         self.entries.append(entry_from_json(body["entry"]))
+        self.pending = None
         self.used_ids.update(call.id for call in turn.calls)
         self.signed.update(signature_key(b.raw) for b in blocks if isinstance(b, Signed) and b.is_thinking)
         self.ended = ""

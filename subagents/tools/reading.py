@@ -71,7 +71,7 @@ def _range(desk: Desk, text: TextFile, first: int, asked: int) -> ToolOutput:
     elif last < total:
         rest = f"\n[{total - last} more lines]"
     names = [s.qualified for s in desk.workspace.index.symbols(text.path) if first <= s.start <= last]
-    held = f"; defines {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else ""
+    held = f"; defines {', '.join(names[:5])}{' ...' if len(names) > 5 else ''}" if names else ""
     return ToolOutput(
         text="\n".join([head, *lines]) + rest,
         digest=f"read_file {head}{held}",
