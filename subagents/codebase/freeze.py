@@ -21,6 +21,7 @@ from subagents.codebase.confined import ConfinedFolder, Signature, TooLarge, sig
 from subagents.codebase.gitrun import Git, ObjectFormat
 from subagents.codebase.objects import FILE_MODES, file_mode, hasher, object_id
 from subagents.codebase.paths import is_plain, to_key
+from subagents.codebase.remembered import Memory
 from subagents.codebase.textfile import TEXT_LIMIT_BYTES, is_binary, lfs_pointer_to
 from subagents.codebase.types import FileEntry, FileMode, Skipped, SkipReason
 
@@ -140,6 +141,7 @@ class Freezer:
         self._folders = {b"": True}
         self._converted = False
         self._store_text_only = False
+        self._memory: Memory = {}
         self.frozen = Frozen()
 
     def close(self) -> None:
@@ -228,12 +230,15 @@ class Freezer:
             self._folders[folder] = known
         return known
 
-    def from_folder(self, only: bytes = b"") -> Frozen:
+    def from_folder(self, only: bytes = b"", memory: Memory | None = None) -> Frozen:
         """A plain folder: everything but version control folders and what tools mark as made by them.
 
+        Files that are as `memory` knows them are not read again (without a store, which needs their bytes).
         Only what can be read as text is stored: else gigabytes of data and media would be copied into each session.
         """
         self._store_text_only = True
+        if memory is not None and self._store is None:
+            self._memory = memory
         if only:
             self._take(only, None, True)
         else:
@@ -297,6 +302,11 @@ class Freezer:
             known = record[1].decode() if record else ""
             mode = _mode_on_disk(status, recorded, trust_modes)
             data: bytes | None
+            remembered = self._memory.get(path)
+            if remembered is not None and remembered[0] == signature(status) and mode != "link":
+                self.frozen.put(path, remembered[1], mode)
+                self.frozen.signatures[path] = remembered[0]
+                return
             if mode == "link":
                 blob, data = self._link(path)
             else:

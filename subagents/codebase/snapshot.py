@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from manifests.errors import LeadlineError, StateError, UsageError
+from subagents.codebase import remembered
 from subagents.codebase.blobs import BlobReader
 from subagents.codebase.confined import read_small
 from subagents.codebase.freeze import Freezer, Frozen
@@ -18,7 +20,7 @@ from subagents.codebase.gitrun import Git, GitFailed, as_leadline_error, git_exe
 from subagents.codebase.ignores import ignore_files
 from subagents.codebase.objects import PackWriter, file_mode, object_id, trees
 from subagents.codebase.paths import from_key, is_plain, to_key
-from subagents.codebase.repository import GitPlace, Located, folder_at, head_commit, locate
+from subagents.codebase.repository import GitPlace, Located, folder_at, head_commit, locate, repository_key
 from subagents.codebase.types import FileEntry, SnapshotId
 
 __all__ = ["FrozenSnapshot", "open_snapshot"]
@@ -27,17 +29,24 @@ _SHARED_INDEX_BYTES = 256 * 1024 * 1024
 
 
 def open_snapshot(
-    path: Path, *, scope: Sequence[str] = (), store: Path | None = None, pinned: SnapshotId | None = None
+    path: Path,
+    *,
+    scope: Sequence[str] = (),
+    store: Path | None = None,
+    pinned: SnapshotId | None = None,
+    cache: Path | None = None,
 ) -> FrozenSnapshot:
     """Freeze the repository or plain folder at `path`.
 
     `scope` holds files or folders relative to `path`; without it, a subfolder as `path` is the scope. `store` is a
     folder of the session's own (made when missing) that keeps what the repository itself does not: without it, a
     dirty tree has an id but lasts only as long as the files stay. `pinned` opens that snapshot again, wherever HEAD
-    and the working tree are by now. Raises UsageError, StateError (the pinned snapshot is gone).
+    and the working tree are by now. `cache` is a folder in which it is remembered what the files of a plain folder
+    hashed to, so that opening it again without a store is quick; it may be deleted at any time.
+    Raises UsageError, StateError (the pinned snapshot is gone).
     """
     located = folder_at(path) if pinned is not None and pinned.kind == "folder" else locate(path)
-    opened = _open(located, store, pinned)
+    opened = _open(located, store, pinned, cache)
     try:
         opened.restrict(_scope(located, scope, opened))
     except LeadlineError as error:
@@ -45,7 +54,7 @@ def open_snapshot(
         if located.git is None or not located.within or scope or not isinstance(error, _NothingThere):
             raise
         plain = folder_at(path)  # the repository around it ignores this folder
-        opened = _open(plain, store, pinned)
+        opened = _open(plain, store, pinned, cache)
         opened.restrict(_scope(plain, scope, opened))
     return opened
 
@@ -104,20 +113,21 @@ class _Opening:
     git: Git
     owns_view: bool
     keep: bool
+    cache: Path | None
     pack: PackWriter = field(default_factory=PackWriter)
 
     def store(self, blob: str, data: bytes) -> None:
         self.pack.add(blob, "blob", data)
 
 
-def _open(located: Located, store: Path | None, pinned: SnapshotId | None) -> FrozenSnapshot:
+def _open(located: Located, store: Path | None, pinned: SnapshotId | None, cache: Path | None) -> FrozenSnapshot:
     if pinned is not None and pinned.kind == "git" and located.git is None:
         raise StateError(
             f"{str(located.root)!r} is no longer a git repository", hint="put it back, or start a new session"
         )
     git_executable()
     view = store if store is not None else Path(tempfile.mkdtemp(prefix="leadline-view-"))
-    opening = _Opening(located, _git(located, view), owns_view=store is None, keep=store is not None)
+    opening = _Opening(located, _git(located, view), owns_view=store is None, keep=store is not None, cache=cache)
     try:
         return _freeze(opening, pinned)
     except GitFailed as error:
@@ -203,9 +213,7 @@ def _as_it_is(opening: _Opening) -> tuple[Frozen, SnapshotId]:
     freezer = Freezer(located.root, opening.git.object_format, opening.store if opening.keep else None)
     try:
         if place is None:
-            frozen = freezer.from_folder(
-                located.within if (located.root / os.fsdecode(located.within)).is_file() else b""
-            )
+            frozen = _folder(opening, freezer)
             return frozen, SnapshotId(kind="folder", commit=None, tree=_write_tree(opening, frozen, None), dirty=False)
         frozen = freezer.from_index(
             opening.git,
@@ -227,6 +235,22 @@ def _as_it_is(opening: _Opening) -> tuple[Frozen, SnapshotId]:
         now = _write_tree(opening, frozen, frozen.changed | staged)
         return frozen, SnapshotId(kind="git", commit=commit, tree=now, dirty=now != tree)
     return frozen, SnapshotId(kind="git", commit=commit, tree=tree, dirty=False)
+
+
+def _folder(opening: _Opening, freezer: Freezer) -> Frozen:
+    """A plain folder, or one file of it."""
+    located = opening.located
+    if located.within and (located.root / os.fsdecode(located.within)).is_file():
+        return freezer.from_folder(located.within)
+    if opening.cache is None or opening.keep:
+        return freezer.from_folder()
+    file = opening.cache / f"{repository_key(located.root)}.folder"
+    began_ns, memory = time.time_ns(), remembered.load(file)
+    frozen = freezer.from_folder(memory=memory)
+    now = {path: (known, frozen.files[path].blob) for path, known in frozen.signatures.items()}
+    if now != memory:
+        remembered.save(file, now, began_ns=began_ns)
+    return frozen
 
 
 def _index_time(place: GitPlace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -296,6 +297,39 @@ def test_a_stored_plain_folder_outlives_the_files(tmp_path: Path, opened: Open) 
     again = opened(folder, store=tmp_path / "store", pinned=pinned)
     assert again.id == pinned
     assert again.read_bytes("deep/er/a.py") == b"1\n"
+
+
+def test_a_plain_folder_is_not_read_again_and_changes_are_seen(tmp_path: Path, opened: Open) -> None:
+    folder, cache = tmp_path / "plain", tmp_path / "cache"
+    for name in ("a.py", "b.py", "c.py"):
+        write(folder, name, "old 1\n")
+    time.sleep(2.1)  # younger files are not remembered
+    first = opened(folder, cache=cache)
+    assert opened(folder, cache=cache).id == first.id == opened(folder).id
+    times = (folder / "b.py").stat()
+    write(folder, "b.py", "new 1\n")
+    os.utime(folder / "b.py", ns=(times.st_atime_ns, times.st_mtime_ns))
+    (folder / "c.py").unlink()
+    again = opened(folder, cache=cache)
+    assert again.id == opened(folder).id != first.id
+    assert (list(again.files()), again.read_bytes("b.py")) == (["a.py", "b.py"], b"new 1\n")
+
+    memory = next(cache.iterdir())
+    remembered = memory.read_bytes()
+    assert b"a.py" in remembered
+    forged = remembered.replace(again.files()["a.py"].blob.encode(), b"0" * 40)
+    for damage in (b"", b"nonsense", remembered[:-1], forged):
+        memory.write_bytes(damage)
+        assert opened(folder, cache=cache).id == again.id
+    kept = opened(folder, cache=cache, store=tmp_path / "store").id
+    write(folder, "a.py", "x\n")
+    assert opened(folder, store=tmp_path / "store", pinned=kept).read_bytes("a.py") == b"old 1\n"
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(tmp_path: Path, opened: Open) -> None:
+    write(tmp_path / "plain", "a.py", "1\n")
+    write(tmp_path, "cache", "a file, no folder")
+    assert list(opened(tmp_path / "plain", cache=tmp_path / "cache").files()) == ["a.py"]
 
 
 def test_the_store_of_a_plain_folder_holds_text_only(tmp_path: Path, opened: Open) -> None:
