@@ -159,7 +159,8 @@ def _git(located: Located, view: Path) -> Git:
 
 
 def _borrow(place: GitPlace, view: Path) -> None:
-    """Copy into the view what git looks for beside its configuration: where history is cut off, a split index."""
+    """Copy into the view what git looks for beside its configuration: where history is cut off, and a split index
+    (only older versions of git; newer ones also look beside the index)."""
     shallow = read_small(place.common_dir, b"shallow", 64 << 20)
     if shallow:
         (view / "shallow").write_bytes(shallow)
