@@ -125,6 +125,31 @@ class TaskRecord:
         )
 
 
+RoundKind = Literal["ask", "rebase"]
+ROUNDS_LIMIT = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRecord:
+    """Work that was added to a session after its first question: another one, or the same one at a newer snapshot."""
+
+    question: str
+    first_phase: int
+    kind: RoundKind
+
+    def to_dict(self) -> dict[str, object]:
+        return {"question": self.question, "first_phase": self.first_phase, "kind": self.kind}
+
+    @staticmethod
+    def from_dict(value: object, where: str) -> RoundRecord:
+        fields = Fields(value, where)
+        return RoundRecord(
+            question=fields.text("question", limit=_TEXT_LIMIT),
+            first_phase=fields.integer("first_phase", low=1, high=PHASES_LIMIT),
+            kind=fields.choice("kind", get_args(RoundKind)),
+        )
+
+
 def task_to_dict(task: Task) -> dict[str, object]:
     """JSON values only."""
     return {
@@ -185,6 +210,8 @@ class Manifest:
     answer: AnswerStatus = "none"
     overhead: Mapping[str, float] = field(default_factory=dict)
     """Usage outside of tasks: planning, verification, answering."""
+    rounds: tuple[RoundRecord, ...] = ()
+    """What was added after the first question."""
     runs: int = 1
     """How often a process worked on it: 1, and one more with each resume."""
 
@@ -195,6 +222,20 @@ class Manifest:
 
     def tasks_of(self, phase: int) -> tuple[TaskRecord, ...]:
         return tuple(record for record in self.tasks if record.phase == phase)
+
+    @property
+    def asked(self) -> str:
+        """The question that is being answered: the newest."""
+        return self.rounds[-1].question if self.rounds else self.question
+
+    @property
+    def phases_before(self) -> int:
+        """Number of the last phase of earlier rounds; 0 in the first."""
+        return self.rounds[-1].first_phase - 1 if self.rounds else 0
+
+    @property
+    def last_phase(self) -> int:
+        return max((one.n for one in self.phases), default=0)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -227,6 +268,11 @@ class Manifest:
     def with_run(self) -> Manifest:
         """A process took the session up again."""
         return self._next(status="running", failure="", runs=self.runs + 1)
+
+    def with_round(self, question: str, kind: RoundKind) -> Manifest:
+        """Begin another round behind the phases there are."""
+        new = RoundRecord(question=question, first_phase=self.last_phase + 1, kind=kind)
+        return self._next(rounds=(*self.rounds, new), answer="none")
 
     def with_snapshot(self, snapshot: SnapshotRecord) -> Manifest:
         return self._next(snapshot=snapshot)
@@ -308,6 +354,7 @@ class Manifest:
             "answer": self.answer,
             "overhead": dict(self.overhead),
             "usage": self.usage,
+            "rounds": [one.to_dict() for one in self.rounds],
             "runs": self.runs,
         }
 
@@ -339,6 +386,10 @@ class Manifest:
             ),
             answer=fields.choice("answer", get_args(AnswerStatus)),
             overhead=fields.numbers("overhead", limit=100),
+            rounds=tuple(
+                RoundRecord.from_dict(one, f"rounds[{n}]")
+                for n, one in enumerate(fields.items("rounds", limit=ROUNDS_LIMIT) if fields.has("rounds") else [])
+            ),
             runs=fields.integer("runs", low=1, high=1_000_000, default=1),
         )
         _check_references(manifest)

@@ -32,7 +32,19 @@ _limits = [
         type=click.FloatRange(min=0, min_open=True),
         help="Most minutes over the whole session, resumed runs included.",
     ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(min=1),
+        help="Most tokens over the whole session, input and output, cached ones included.",
+    ),
+    click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Most money over the whole session; needs a configured price.",
+    ),
     click.option("--parallel", type=click.IntRange(1, 64), help="Most subagents at the same time."),
+    click.option("--yes", "-y", is_flag=True, help="Agree to what it will cost without being asked."),
+    click.option("--verify", is_flag=True, help="Let fresh subagents try to refute what the answer rests on."),
 ]
 
 
@@ -68,6 +80,8 @@ def explore(**options: Any) -> int:
 @click.argument("session", required=False)
 @_with(*_limits, _json, _quiet)
 @click.option("--takeover", is_flag=True, help="Take over a session whose holder is gone but whose lock is not.")
+@click.option("--retry-failed", is_flag=True, help="Only run again what did not finish; plan nothing new.")
+@click.option("--rebase", is_flag=True, help="Go on at what the repository holds now; ask again what changed.")
 def resume(**options: Any) -> int:
     """Go on with an interrupted SESSION (default: the newest one of this repository)."""
     from orchestrator.commands.explore import resume as run

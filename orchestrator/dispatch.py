@@ -103,7 +103,7 @@ async def _watched(task: Task, limits: Limits, run: Run) -> tuple[Outcome, Leadl
             await asyncio.wait({work}, timeout=wait)
         return work.result(), None
     except LeadlineError as error:
-        return Outcome(status="failed", failure=str(error)), error
+        return Outcome(status="stopped", failure=str(error)), error
     except Exception as error:  # noqa: BLE001 - a subagent's fault is its own outcome; siblings go on
         return Outcome(status="failed", failure=f"{type(error).__name__}: {error}"), None
     finally:

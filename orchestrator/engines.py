@@ -1,11 +1,17 @@
-"""Which engine carries a session out."""
+"""Which engine carries a session out, and what the coordinator gives it to keep to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
 from manifests.errors import UsageError
 from manifests.sessions import Session
+from manifests.tasks import Task
 from orchestrator.settings import Settings
-from subagents.engine import Engine
+from orchestrator.spend import Spend, SpendLimits
+from scratch.redaction import Redactor
+from subagents.engine import Engine, Refuter, Workspace
 
 
 def choose(asked: str, settings: Settings) -> tuple[str, str]:
@@ -17,12 +23,76 @@ def choose(asked: str, settings: Settings) -> tuple[str, str]:
     return "static", "no credentials are configured"
 
 
-def make_engine(name: str, settings: Settings, session: Session) -> Engine:
-    """The engine by its name; heavy imports happen here."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an engine has to keep to."""
+
+    limits: SpendLimits
+    parallel: int
+    check_tasks: Callable[[Sequence[Task]], Sequence[str]]
+    agents_left: Callable[[], int]
+    role_of: Callable[[str], str]
+    """Role of a task by its id; empty for what is no task."""
+    earlier: str
+    """Questions asked before in this session, and their answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """An engine, and what comes with one that costs money."""
+
+    engine: Engine
+    spend: Spend | None = None
+    refuter: Refuter | None = None
+
+
+def make_engine(
+    name: str, settings: Settings, session: Session, redactor: Redactor, workspace: Workspace, terms: Terms
+) -> Equipment:
+    """The engine by its name; heavy imports happen here. Raises UsageError for a configuration it cannot use."""
     match name:
         case "static":
             from subagents.static import StaticEngine
 
-            return StaticEngine()
+            return Equipment(engine=StaticEngine())
+        case "claude":
+            return _claude(settings, session, redactor, workspace, terms)
         case other:
             raise UsageError(f"engine {other!r} is not available", hint="use --engine static")
+
+
+def _claude(settings: Settings, session: Session, redactor: Redactor, workspace: Workspace, terms: Terms) -> Equipment:
+    from scratch.evidence import EvidenceStore
+    from subagents.claude.client import model_of
+    from subagents.claude.config import settings_from
+    from subagents.claude.engine import ClaudeEngine
+    from subagents.claude.ledger import Entry
+    from subagents.claude.prices import Prices
+    from subagents.claude.store import SessionEngineStore
+
+    table = settings.file.get("claude", {})
+    if not isinstance(table, Mapping):
+        raise UsageError("`claude` in the configuration is no table", hint="write [claude] and its settings below it")
+    configured = settings_from(table, settings.environment)
+    store = SessionEngineStore(session, EvidenceStore(session, redact=redactor.data), redactor)
+    engine = ClaudeEngine(
+        configured,
+        store,
+        check_tasks=terms.check_tasks,
+        agents_left=terms.agents_left,
+        earlier=terms.earlier,
+    )
+    by_role: dict[str, Prices] = {}
+
+    def price_of(entry: Entry) -> Prices:
+        role = "coordinate" if entry.kind in ("plan", "answer") else (entry.task and terms.role_of(entry.task))
+        if role not in by_role:
+            by_role[role] = configured.prices_of(model_of(configured, role=role))
+        return by_role[role]
+
+    spend = Spend(terms.limits, price_of, prefix_tokens=engine.prefix_tokens(workspace), parallel=terms.parallel)
+    spend.load(session)
+    engine.on_entry = spend.add
+    engine.session_limit = spend.near
+    engine.answer_limit = spend.reached
+    return Equipment(engine=engine, spend=spend, refuter=engine)

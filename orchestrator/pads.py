@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from manifests.sessions import Session
 from manifests.tasks import Task
 from scratch.evidence import EvidenceStore
-from scratch.findings import Finding
+from scratch.findings import Finding, FindingStatus
 from scratch.recorder import FindingRegistry, TaskRecorder
 from scratch.redaction import Redactor
 from scratch.scratchpad import Scratchpad
@@ -18,6 +18,14 @@ from subagents.codebase.types import CannotRead, Snapshot
 
 _VERIFIER = "verification"
 """Name of the scratchpad that holds changes of status found by checking citations again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedOver:
+    """What became of findings at a later snapshot. `moved`: how many stand at other lines now."""
+
+    moved: int
+    stale: tuple[Finding, ...]
 
 
 class SessionPads:
@@ -50,10 +58,38 @@ class SessionPads:
         """Every finding once, in an order that does not depend on which subagent was quicker."""
         return in_order(self._registry.all())
 
+    def mark(self, finding: str, status: FindingStatus, reason: str) -> None:
+        """Change the status of a finding, durably; one that is not there is left alone."""
+        known = self._registry.get(finding)
+        if known is not None and known.status != status:
+            Scratchpad(self._session, _VERIFIER).append_status(finding, status, reason)
+            self._registry.put(replace(known, status=status))
+
+    def carry_over(self) -> CarriedOver:
+        """Look for every cited line in this snapshot, which is later than the one the findings were made at.
+
+        Lines that moved are followed; findings whose lines changed are marked. Doing it twice changes nothing more.
+        """
+        verifier = Verifier(self._snapshot, cannot_read=CannotRead)
+        pad = Scratchpad(self._session, _VERIFIER)
+        moved = 0
+        stale: list[Finding] = []
+        for finding in self.findings():
+            if not finding.citations:
+                continue
+            checked = verifier.check(finding)
+            if checked.finding.status == "stale":
+                stale.append(finding)
+                self.mark(finding.id, "stale", "the lines it cites were changed")
+            elif checked.moved:
+                pad.append_moved(finding.id, checked.finding)
+                self._registry.move(finding.id, checked.finding)
+                moved += any(one.verdict == "relocated" for one in checked.citations)
+        return CarriedOver(moved=moved, stale=tuple(stale))
+
     def recheck(self) -> Counter[str]:
         """Check every citation against the snapshot again; what fails is marked, durably. Counts by status."""
         counts: Counter[str] = Counter()
-        pad: Scratchpad | None = None
         verifier = Verifier(self._snapshot, cannot_read=CannotRead)
         for finding in self.findings():
             if finding.kind == "open_question" or finding.status == "refuted":
@@ -62,10 +98,7 @@ class SessionPads:
             checked = verifier.check(finding)
             status = "stale" if checked.moved else checked.finding.status
             counts[status] += 1
-            if status != finding.status:
-                pad = pad or Scratchpad(self._session, _VERIFIER)
-                pad.append_status(finding.id, status, "its citations were checked again")
-                self._registry.put(replace(finding, status=status))
+            self.mark(finding.id, status, "its citations were checked again")
         return counts
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from manifests.errors import EngineError, StateError, UsageError
@@ -18,12 +18,13 @@ from manifests.sessions import Session, SessionEntry, SessionStore
 from orchestrator import coverage as coverages
 from orchestrator import stored
 from orchestrator.coordinator import Coordinator, Result, RunLimits
-from orchestrator.engines import make_engine
+from orchestrator.engines import Terms, make_engine
 from orchestrator.opening import workspace_of
 from orchestrator.pads import SessionPads
 from orchestrator.report import Report, to_markdown
 from orchestrator.settings import Settings
 from orchestrator.signals import StopAsked, Stopper, stoppable
+from orchestrator.spend import Estimate, SpendLimits
 from orchestrator.view import View
 from scratch.redaction import Redactor
 from subagents.codebase.repository import head_commit, locate, repository_key
@@ -41,6 +42,29 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What one call of the command line allows. `agreed` asks a person, shown an estimate; None: nobody is there."""
+
+    limits: RunLimits
+    spending: SpendLimits = field(default_factory=SpendLimits)
+    yes: bool = False
+    agreed: Callable[[Estimate], bool] | None = None
+
+    def approve(self, estimate: Estimate) -> None:
+        """Raises UsageError unless somebody agrees to spend this much."""
+        if self.yes:
+            return
+        if self.agreed is None:
+            raise UsageError(
+                f"this needs your word: {estimate.line}",
+                hint="give --yes, or less room: --max-agents, --max-tokens, --max-cost "
+                "(limits.ask_above_cost and ask_above_tokens say from where on it asks)",
+            )
+        if not self.agreed(estimate):
+            raise UsageError("not agreed to; nothing more was spent", hint="resume with other limits, or leave it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One question to one repository."""
 
@@ -48,7 +72,7 @@ class Request:
     question: str
     engine: str
     scope: tuple[str, ...]
-    limits: RunLimits
+    call: Call
 
 
 _MANIFEST = "manifest.json"
@@ -58,16 +82,9 @@ LONGEST_QUESTION = 20_000
 
 def start(request: Request, settings: Settings, view: View, announce: Callable[[str], None]) -> Report:
     """Explore. `announce` is told the session's id as soon as it can be resumed. Raises Interrupted, LeadlineError."""
-    question = request.question.strip()
-    if not question:
-        raise UsageError("the question is empty", hint='for example: leadline explore . "How is a request handled?"')
-    if len(question) > LONGEST_QUESTION:
-        raise UsageError(
-            f"the question has {len(question):,} characters, at most {LONGEST_QUESTION:,} are read",
-            hint="ask in a few sentences",
-        )
     redactor = Redactor()
-    request = replace(request, question=redactor.text(question), repo=request.repo.absolute())
+    question = redactor.text(_checked_question(request.question))
+    request = replace(request, question=question, repo=request.repo.absolute())
     store = SessionStore(settings.state_dir, redact=redactor.json)
     session = store.create(repository_key(locate(request.repo).root))
     try:
@@ -78,7 +95,7 @@ def start(request: Request, settings: Settings, view: View, announce: Callable[[
             manifest = _first_manifest(session, snapshot, request)
             session.write_manifest(manifest)
             announce(session.id)
-            return _work(session, manifest, snapshot, request.limits, settings, redactor, view, stopper)
+            return _work(session, manifest, snapshot, request.call, settings, redactor, view, stopper)
     except StopAsked:
         raise Interrupted(session.id if session.has(_MANIFEST) else "") from None
     finally:
@@ -87,9 +104,21 @@ def start(request: Request, settings: Settings, view: View, announce: Callable[[
             store.remove(_unborn(session))
 
 
+def _checked_question(text: str) -> str:
+    question = text.strip()
+    if not question:
+        raise UsageError("the question is empty", hint='for example: leadline explore . "How is a request handled?"')
+    if len(question) > LONGEST_QUESTION:
+        raise UsageError(
+            f"the question has {len(question):,} characters, at most {LONGEST_QUESTION:,} are read",
+            hint="ask in a few sentences",
+        )
+    return question
+
+
 def again(
     entry: SessionEntry,
-    limits: RunLimits,
+    call: Call,
     settings: Settings,
     view: View,
     announce: Callable[[str], None],
@@ -103,30 +132,98 @@ def again(
         manifest = session.read_manifest()
         if manifest.status == "finished":
             return stored.load_report(session)
-        pinned = SnapshotId(
-            kind=manifest.snapshot.kind,
-            commit=manifest.snapshot.commit,
-            tree=manifest.snapshot.tree,
-            dirty=manifest.snapshot.dirty,
+        return _go_on(session, manifest, call, settings, redactor, view, announce)
+
+
+def rebased(entry: SessionEntry, call: Call, settings: Settings, view: View, announce: Callable[[str], None]) -> Report:
+    """Go on at what the repository holds now. What was found is followed there; what changed is asked again."""
+    redactor = Redactor()
+    store = SessionStore(settings.state_dir, redact=redactor.json)
+    with store.open(entry) as session:
+        manifest = session.read_manifest()
+        root = root_of(session, manifest)
+        with open_snapshot(root, scope=manifest.scope, store=session.snapshot_store) as snapshot:
+            now = SnapshotRecord(**asdict(snapshot.id))
+        if now.tree == manifest.snapshot.tree:
+            view.say("nothing has changed since")
+            if manifest.status == "finished":
+                return stored.load_report(session)
+        elif manifest.phases:
+            stored.set_answer_aside(session, len(manifest.rounds))
+            manifest = _left_behind(manifest).with_round(manifest.asked, "rebase")
+        return _go_on(session, manifest.with_snapshot(now), call, settings, redactor, view, announce)
+
+
+def _left_behind(manifest: Manifest) -> Manifest:
+    """What had not finished is never taken up again at the old snapshot."""
+    for record in manifest.tasks:
+        if record.status in ("pending", "running"):
+            manifest = manifest.with_task_record(replace(record, status="stopped", failure="the session moved on"))
+    return manifest
+
+
+def further(
+    entry: SessionEntry,
+    question: str,
+    call: Call,
+    settings: Settings,
+    view: View,
+    announce: Callable[[str], None],
+) -> Report:
+    """Ask one more question in a session: what it found is known, only what is missing is explored.
+
+    A session that was interrupted goes on with the newest question; the one before is left as far as it came.
+    """
+    redactor = Redactor()
+    store = SessionStore(settings.state_dir, redact=redactor.json)
+    with store.open(entry) as session:
+        manifest = session.read_manifest()
+        asked = redactor.text(_checked_question(question))
+        if not (manifest.asked == asked and manifest.status != "finished"):
+            stored.set_answer_aside(session, len(manifest.rounds))
+            manifest = manifest.with_round(asked, "ask")
+        return _go_on(session, manifest, call, settings, redactor, view, announce)
+
+
+def _go_on(
+    session: Session,
+    manifest: Manifest,
+    call: Call,
+    settings: Settings,
+    redactor: Redactor,
+    view: View,
+    announce: Callable[[str], None],
+) -> Report:
+    pinned = SnapshotId(
+        kind=manifest.snapshot.kind,
+        commit=manifest.snapshot.commit,
+        tree=manifest.snapshot.tree,
+        dirty=manifest.snapshot.dirty,
+    )
+    root = root_of(session, manifest)
+    manifest = manifest.with_run()
+    session.write_manifest(manifest)
+    announce(session.id)
+    _say_what_moved(root, pinned, view)
+    try:
+        with (
+            stoppable() as stopper,
+            open_snapshot(root, scope=manifest.scope, store=session.snapshot_store, pinned=pinned) as snapshot,
+        ):
+            return _work(session, manifest, snapshot, call, settings, redactor, view, stopper)
+    except StopAsked:
+        raise Interrupted(session.id) from None
+
+
+def root_of(session: Session, manifest: Manifest) -> Path:
+    """Where the repository is. Raises StateError when it is gone."""
+    root = Path(manifest.root)
+    if not root.exists():
+        raise StateError(
+            f"the repository of session {session.id} is gone: {manifest.root!r}",
+            hint="bring it back to that place, or explore it anew",
         )
-        root = Path(manifest.root)
-        if not root.exists():
-            raise StateError(
-                f"the repository of session {session.id} is gone: {manifest.root!r}",
-                hint="bring it back to that place, or explore it anew",
-            )
-        manifest = manifest.with_run()
-        session.write_manifest(manifest)
-        announce(session.id)
-        _say_what_moved(root, pinned, view)
-        try:
-            with (
-                stoppable() as stopper,
-                open_snapshot(root, scope=manifest.scope, store=session.snapshot_store, pinned=pinned) as snapshot,
-            ):
-                return _work(session, manifest, snapshot, limits, settings, redactor, view, stopper)
-        except StopAsked:
-            raise Interrupted(session.id) from None
+    return root
 
 
 def _say_what_moved(root: Path, pinned: SnapshotId, view: View) -> None:
@@ -163,31 +260,48 @@ def _work(
     session: Session,
     manifest: Manifest,
     snapshot: Snapshot,
-    limits: RunLimits,
+    call: Call,
     settings: Settings,
     redactor: Redactor,
     view: View,
     stopper: Stopper,
 ) -> Report:
     """Index, run the coordinator, keep the report. What ends early leaves a manifest that says how."""
-    with workspace_of(snapshot, question=manifest.question, cache_dir=settings.cache_dir, view=view) as workspace:
-        engine = make_engine(manifest.engine, settings, session)
+    with workspace_of(snapshot, question=manifest.asked, cache_dir=settings.cache_dir, view=view) as workspace:
         pads = SessionPads(session, snapshot, redactor)
+        terms = Terms(
+            limits=call.spending,
+            parallel=call.limits.parallel,
+            check_tasks=lambda tasks: coordinator.check_tasks(tasks),
+            agents_left=lambda: coordinator.agents_left,
+            role_of=lambda task: record.task.role if (record := coordinator.manifest.task(task)) else "",
+            earlier=stored.earlier_answers(session, manifest),
+        )
+        equipment = make_engine(manifest.engine, settings, session, redactor, workspace, terms)
+        if call.limits.verify and equipment.refuter is None:
+            raise UsageError(
+                f"engine {manifest.engine!r} has no subagents that could try to refute claims",
+                hint="leave --verify out, or use --engine claude",
+            )
         coordinator = Coordinator(
             session=session,
             manifest=manifest,
             workspace=workspace,
-            engine=engine,
-            limits=limits,
+            engine=equipment.engine,
+            limits=call.limits,
             pads=pads,
             view=view,
+            spend=equipment.spend,
+            refuter=equipment.refuter,
+            approve=call.approve,
+            earlier_answer=lambda: stored.read_answer(session),
         )
         try:
-            result = asyncio.run(_until_stopped(coordinator, engine, stopper))
+            result = asyncio.run(_until_stopped(coordinator, equipment.engine, stopper))
         except asyncio.CancelledError:
             coordinator.save(coordinator.manifest.with_status("interrupted"))
             raise Interrupted(session.id) from None
-        except EngineError as error:
+        except (EngineError, UsageError) as error:
             coordinator.save(coordinator.manifest.with_status("failed", failure=str(error)))
             raise
         return _kept(session, coordinator, result, snapshot, redactor)
@@ -198,6 +312,7 @@ def _kept(session: Session, coordinator: Coordinator, result: Result, snapshot: 
     coverage = coverages.report(len(snapshot.files()), result.coverage)
     answer = stored.KeptAnswer(
         answer=result.answer,
+        question=coordinator.manifest.asked,
         basis=stored.basis_of(result.findings),
         reason=result.reason,
         coverage=coverage,

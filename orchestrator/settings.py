@@ -28,6 +28,9 @@ class Settings:
     max_agents: int = 40
     max_minutes: float = 60.0
     silence_s: float = 300.0
+    ask_above_cost: float = 5.0
+    ask_above_tokens: int = 3_000_000
+    """Nobody is asked below these: in money if a price is configured, else in uncached input tokens."""
     file: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -59,6 +62,8 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         max_agents=int(_number(limits, "max_agents", 40, config, least=1)),
         max_minutes=_number(limits, "max_minutes", 60.0, config, least=0.01),
         silence_s=_number(limits, "silence_seconds", 300.0, config, least=1),
+        ask_above_cost=_number(limits, "ask_above_cost", 5.0, config, least=0),
+        ask_above_tokens=int(_number(limits, "ask_above_tokens", 3_000_000, config, least=0)),
         file=parsed,
         environment=dict(environment),
     )

@@ -39,6 +39,7 @@ class KeptAnswer:
     """answer.json: the answer, what it rests on, what was covered. `reason` says why it is partial, if it is."""
 
     answer: Answer
+    question: str
     basis: str
     reason: str
     coverage: CoverageReport
@@ -49,6 +50,7 @@ class KeptAnswer:
             "markdown": self.answer.markdown,
             "found": self.answer.found,
             "statements": [{"text": s.text, "findings": list(s.findings)} for s in self.answer.statements],
+            "question": self.question,
             "basis": self.basis,
             "reason": self.reason,
             "coverage": {
@@ -72,6 +74,7 @@ class KeptAnswer:
                 found=fields.flag("found"),
                 statements=tuple(_statement(one) for one in fields.items("statements", limit=10_000)),
             ),
+            question=fields.text("question", limit=100_000, default=""),
             basis=fields.text("basis", limit=64),
             reason=fields.text("reason", limit=100_000),
             coverage=CoverageReport(
@@ -107,6 +110,32 @@ def read_answer(session: Session) -> KeptAnswer | None:
         raise StateError(f"{str(session.path_of(ANSWER))!r} cannot be used: {problem}", hint=DOCTOR) from problem
 
 
+# --- answers of earlier rounds ---
+
+_EARLIER_CHARS = 1_200
+
+
+def set_answer_aside(session: Session, number: int) -> None:
+    """Keep the answer of round `number` (from 0) under its own name, before another question takes its place."""
+    if session.has(ANSWER):
+        session.write_document(f"answers/{number}.json", ANSWER_SCHEMA, session.read_document(ANSWER, ANSWER_SCHEMA))
+
+
+def earlier_answers(session: Session, manifest: Manifest) -> str:
+    """Questions asked before in this session and how they were answered, each cut short; for a further question."""
+    parts = []
+    for number in range(len(manifest.rounds)):
+        name = f"answers/{number}.json"
+        if session.has(name):
+            try:
+                kept = KeptAnswer.from_dict(session.read_document(name, ANSWER_SCHEMA))
+            except Malformed as problem:
+                raise StateError(f"{str(session.path_of(name))!r} cannot be used: {problem}", hint=DOCTOR) from problem
+            said = " ".join(statement.text for statement in kept.answer.statements)[:_EARLIER_CHARS]
+            parts.append(f"Asked: {kept.question}\nAnswered: {said or 'not answered'}")
+    return "\n\n".join(parts)
+
+
 def load_report(session: Session) -> Report:
     """What is known of a session, finished or not, from its folder alone."""
     manifest = session.read_manifest()
@@ -139,7 +168,7 @@ def make_report(
         engine=manifest.engine,
         repository=manifest.root,
         snapshot=SnapshotId(kind=snapshot.kind, commit=snapshot.commit, tree=snapshot.tree, dirty=snapshot.dirty),
-        question=manifest.question,
+        question=manifest.asked,
         answer=answer,
         findings=findings,
         tasks=tuple(

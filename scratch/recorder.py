@@ -32,7 +32,7 @@ from scratch.findings import (
 )
 from scratch.quotes import FoldedText
 from scratch.redaction import Redactor
-from scratch.scratchpad import Range, Scratchpad, add_range, all_findings, covers
+from scratch.scratchpad import Range, Scratchpad, add_range, all_findings, covers, replaced
 from scratch.source import Source, SourceText
 
 RejectionCode = Literal[
@@ -90,6 +90,11 @@ class FindingRegistry:
 
     def put(self, finding: Finding) -> None:
         self._findings[finding.id] = finding
+
+    def move(self, before: str, finding: Finding) -> None:
+        """Put a finding in the place of the one it was at an earlier snapshot."""
+        with self.mutex:
+            replaced(self._findings, before, finding)
 
     def all(self) -> list[Finding]:
         with self.mutex:

@@ -32,6 +32,8 @@ class ScratchpadState:
     shown: dict[str, list[Range]] = field(default_factory=dict)
     statuses: dict[str, FindingStatus] = field(default_factory=dict)
     """Changes of status, also of findings of other tasks."""
+    moved: list[tuple[str, Finding]] = field(default_factory=list)
+    """(id before, the same finding where its lines stand in a later snapshot), in the order recorded."""
     torn: TornTail | None = None
 
 
@@ -65,6 +67,10 @@ class Scratchpad:
 
     def append_status(self, finding_id: str, status: FindingStatus, reason: str = "") -> None:
         self._append("status", finding=finding_id, status=status, reason=reason[:NOTE_LIMIT])
+
+    def append_moved(self, finding_id: str, finding: Finding) -> None:
+        """A finding whose lines stand elsewhere in a later snapshot: this one takes its place."""
+        self._append("moved", finding=finding.to_dict(), was=finding_id)
 
     def append_shown(self, path: str, start: int, end: int) -> None:
         """Not synced: a power cut loses the right to cite these lines, until they are read again."""
@@ -116,6 +122,8 @@ def _apply(state: ScratchpadState, fields: Fields) -> None:
         case "status":
             status = fields.choice("status", FINDING_STATUSES)
             state.statuses[fields.name("finding")] = status
+        case "moved":
+            state.moved.append((fields.name("was"), Finding.from_dict(fields.raw("finding"))))
         case "shown":
             start = fields.integer("start", low=1, high=1 << 31)
             end = fields.integer("end", low=start, high=1 << 31)
@@ -155,10 +163,23 @@ def all_findings(session: Session) -> dict[str, Finding]:
         for finding_id in state.origins:
             if finding_id in findings:
                 findings[finding_id] = findings[finding_id].with_origin(task)
+    for _, state in states:
+        for before, finding in state.moved:
+            replaced(findings, before, finding)
+    for _, state in states:
         for finding_id, status in state.statuses.items():
             if finding_id in findings:
                 findings[finding_id] = replace(findings[finding_id], status=status)
     return findings
+
+
+def replaced(findings: dict[str, Finding], before: str, finding: Finding) -> None:
+    """Put a finding in the place of the one it was, or join it with one that says the same already."""
+    was = findings.pop(before, None)
+    known = findings.get(finding.id)
+    for origin in (*(known.origins if known else ()), *(was.origins if was else ())):
+        finding = finding.with_origin(origin)
+    findings[finding.id] = finding
 
 
 __all__ = [
@@ -170,4 +191,5 @@ __all__ = [
     "add_range",
     "all_findings",
     "covers",
+    "replaced",
 ]

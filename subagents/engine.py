@@ -169,4 +169,16 @@ class Engine(Protocol):
     async def close(self) -> None: ...
 
 
+class Refuter(Protocol):
+    """An engine that can put claims to fresh subagents, which try to refute them."""
+
+    async def refute(self, workspace: Workspace, findings: Sequence[Finding], phase: int) -> Plan | None:
+        """The tasks, several claims each; None when there is nothing to refute."""
+        ...
+
+    def refuted(self, findings: Sequence[Finding]) -> Mapping[str, str]:
+        """Ids of findings that these verdicts refute, and why."""
+        ...
+
+
 OnEvent = Callable[[str, Mapping[str, object]], Awaitable[None] | None]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import click
 
 from manifests.errors import LeadlineError, UsageError
 from manifests.sessions import SessionEntry, SessionStore
@@ -14,69 +18,67 @@ from orchestrator.coordinator import RunLimits
 from orchestrator.output import print_json, print_text, say
 from orchestrator.report import Report, to_document, to_markdown
 from orchestrator.settings import Settings, load_settings
+from orchestrator.spend import Estimate, SpendLimits
+from orchestrator.terminal import printable
 from orchestrator.view import View, make_view
 from subagents.codebase.repository import locate, repository_key
 
 _EXIT = {"answered": 0, "not_found": 0, "partial": 5}
 
 
-def explore(
-    *,
-    repo: str,
-    question: str,
-    engine: str,
-    scope: Sequence[str],
-    max_agents: int | None,
-    max_minutes: float | None,
-    parallel: int | None,
-    as_json: bool,
-    quiet: bool,
-) -> int:
+def explore(*, repo: str, question: str, engine: str, scope: Sequence[str], quiet: bool, **options: Any) -> int:
     """Explore and print the answer."""
     settings = load_settings(os.environ)
     name, why = engines.choose(engine, settings)
     if not quiet:
         say(f"engine {name}: {why}")
-    request = runs.Request(
-        repo=Path(repo),
-        question=question,
-        engine=name,
-        scope=tuple(scope),
-        limits=_limits(settings, max_agents, max_minutes, parallel),
-    )
+    call, as_json = _call(settings, options)
+    request = runs.Request(repo=Path(repo), question=question, engine=name, scope=tuple(scope), call=call)
     return _reported(lambda view, announce: runs.start(request, settings, view, announce), as_json=as_json, quiet=quiet)
 
 
 def resume(
-    *,
-    session: str | None,
-    max_agents: int | None,
-    max_minutes: float | None,
-    parallel: int | None,
-    as_json: bool,
-    quiet: bool,
-    takeover: bool,
+    *, session: str | None, takeover: bool, retry_failed: bool, rebase: bool, quiet: bool, **options: Any
 ) -> int:
     """Go on with a session and print the answer."""
     settings = load_settings(os.environ)
     entry = _to_resume(settings, session)
-    limits = _limits(settings, max_agents, max_minutes, parallel)
+    call, as_json = _call(settings, options)
+    call = replace(call, limits=replace(call.limits, only_failed=retry_failed))
+    if rebase:
+        return _reported(
+            lambda view, announce: runs.rebased(entry, call, settings, view, announce), as_json=as_json, quiet=quiet
+        )
     if not quiet and entry.status == "finished":
         say(f"session {entry.id} is finished; nothing runs again")
     return _reported(
-        lambda view, announce: runs.again(entry, limits, settings, view, announce, takeover=takeover),
+        lambda view, announce: runs.again(entry, call, settings, view, announce, takeover=takeover),
         as_json=as_json,
         quiet=quiet,
     )
 
 
-def _limits(settings: Settings, max_agents: int | None, max_minutes: float | None, parallel: int | None) -> RunLimits:
-    return RunLimits(
-        parallel=parallel or settings.parallel,
-        max_agents=max_agents or settings.max_agents,
-        max_minutes=max_minutes or settings.max_minutes,
+def _call(settings: Settings, options: Mapping[str, Any]) -> tuple[runs.Call, bool]:
+    """(what this call allows, whether it prints JSON) out of the options that explore, resume and ask share."""
+    limits = RunLimits(
+        parallel=options["parallel"] or settings.parallel,
+        max_agents=options["max_agents"] or settings.max_agents,
+        max_minutes=options["max_minutes"] or settings.max_minutes,
         silence_s=settings.silence_s,
+        verify=options["verify"],
     )
+    spending = SpendLimits(
+        max_cost=options["max_cost"],
+        max_tokens=options["max_tokens"],
+        ask_above_cost=settings.ask_above_cost,
+        ask_above_tokens=settings.ask_above_tokens,
+    )
+    person = _agreed if sys.stdin.isatty() and sys.stderr.isatty() else None
+    return runs.Call(limits=limits, spending=spending, yes=options["yes"], agreed=person), options["as_json"]
+
+
+def _agreed(estimate: Estimate) -> bool:
+    return click.confirm(printable(f"{estimate.line}. Go on?"), default=False, err=True)
 
 
 def _to_resume(settings: Settings, session: str | None) -> SessionEntry:
@@ -112,7 +114,7 @@ def _reported(work: Callable[[View, Callable[[str], None]], Report], *, as_json:
         return 130
     except LeadlineError as error:
         view.close()
-        if known and error.exit_code == 4:
+        if known and error.exit_code in (2, 4):
             error.hint += f"; go on with: leadline resume {known[-1]}"
         raise
     finally:

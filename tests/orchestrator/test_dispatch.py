@@ -113,4 +113,4 @@ async def test_a_fault_of_the_whole_session_ends_it_after_the_running_ones() -> 
 
     with pytest.raises(EngineError):
         await dispatch(tasks(5), limits(parallel=2), run, ended)
-    assert ended.statuses == ["failed", "finished"]
+    assert ended.statuses == ["stopped", "finished"]
