@@ -88,6 +88,7 @@ class Session:
         self._lock = lock
         self._logs: dict[str, AppendLog] = {}
         self._open_logs = OpenLogs()
+        self._wrote_manifest = False
         self.journal = Journal(self)
 
     def __enter__(self) -> Session:
@@ -139,6 +140,12 @@ class Session:
     def write_manifest(self, manifest: Manifest) -> None:
         if (manifest.session, manifest.repository) != (self.id, self.repository):
             raise ValueError(f"the manifest is of session {manifest.session}, not {self.id}")
+        if not self._wrote_manifest:  # what could not be read back must be refused before any work rests on it
+            try:
+                Manifest.from_dict(manifest.to_dict())
+            except Malformed as problem:
+                raise UsageError(f"this cannot be explored: {problem}", hint="make it shorter") from problem
+            self._wrote_manifest = True
         self.write_document("manifest.json", MANIFEST_SCHEMA, manifest.to_dict())
 
     def read_manifest(self) -> Manifest:

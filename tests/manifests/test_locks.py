@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import socket
@@ -135,20 +136,28 @@ def test_of_many_processes_at_once_exactly_one_holds_it(path: Path) -> None:
     os.close(write_end)
 
 
-def test_looking_on_never_makes_anyone_be_refused(path: Path) -> None:
+def test_whoever_looks_on_never_makes_another_be_refused(path: Path) -> None:
     acquire(path).release()
 
-    def look(say: object) -> None:
-        until = time.monotonic() + 1.0
-        while time.monotonic() < until:
-            holder_of(path)
+    def look_slowly() -> object:
+        descriptor = os.open(path, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)  # as `holder_of` does, but put to sleep in the middle
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        return descriptor
 
+    with child_holding(look_slowly):
+        acquire(path).release()
+
+
+def test_looking_on_while_it_changes_hands_sees_no_error(path: Path) -> None:
     child = os.fork()
     if child == 0:
-        look(None)
-        os._exit(0)
-    for _ in range(200):
-        acquire(path).release()
+        while True:
+            acquire(path).release()
+    for _ in range(300):
+        holder = holder_of(path)
+        assert holder is None or holder.pid in (child, 1)
     kill(child)
 
 

@@ -262,6 +262,11 @@ def test_a_hundred_sessions_are_listed_quickly(store: SessionStore, record_prope
     assert spent_ms < 150  # 25 ms on an idle machine
 
 
+def test_a_question_too_long_to_be_read_back_is_refused_before_any_work(store: SessionStore) -> None:
+    with store.create("repo-1") as session, pytest.raises(UsageError, match="question"):
+        fill(session, replace(make_busy_manifest(), question="x" * 200_000))
+
+
 def test_hundreds_of_logs_do_not_exhaust_the_descriptors(store: SessionStore) -> None:
     with store.create("repo-1") as session:
         logs = [session.log(f"scratch/t{n}.jsonl", SCRATCH_SCHEMA) for n in range(300)]
