@@ -6,6 +6,7 @@ stored terms. Both give the same numbers for the same files, however the index w
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -62,6 +63,10 @@ class Changes:
     length: NDArray[np.float64]
     is_linked: NDArray[np.bool_]
     words: NDArray[np.float64]
+
+
+class DamagedTerms(Exception):
+    """Stored terms that are not what was written."""
 
 
 class Store(Protocol):
@@ -270,9 +275,12 @@ class IndexStore:
         self._blobs = np.array(blobs, np.int64)
         self._order = np.argsort(self._blobs, kind="stable")
         self._sorted = self._blobs[self._order]
-        with index.database() as connection:
-            self._segments = segments(connection)
-            self._lengths = lengths(connection)
+        try:
+            with index.database() as connection:
+                self._segments = segments(connection)
+                self._lengths = lengths(connection)
+        except (ValueError, sqlite3.DatabaseError) as error:
+            raise DamagedTerms(str(error)) from error
 
     def lengths(self) -> NDArray[np.float64]:
         import numpy as np
@@ -295,14 +303,20 @@ class IndexStore:
     def postings(self, keys: Sequence[int]) -> Found:
         from subagents.ranking.postings import read
 
-        with self._index.database() as connection:
-            found = read(connection, self._segments, keys)
+        try:
+            with self._index.database() as connection:
+                found = read(connection, self._segments, keys)
+        except (ValueError, sqlite3.DatabaseError) as error:
+            raise DamagedTerms(str(error)) from error
         file, row = self._files(found.blob)
         return Found(found.term[row], file, found.counts[row])
 
     def record(self, file: int) -> Record | None:
         rows = self._index.rows("SELECT data FROM extra_terms WHERE blob = ?", (int(self._blobs[file]),))
-        return decode(rows[0][0]) if rows else None  # type: ignore[arg-type]
+        try:
+            return decode(rows[0][0]) if rows else None
+        except ValueError as error:
+            raise DamagedTerms(str(error)) from error
 
 
 def module_names(path: str) -> list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from subagents.codebase.types import CannotRead, CodeIndex, FileHit, Snapshot, SymbolHit
-from subagents.ranking.corpus import Corpus, IndexStore, MemoryStore, Store
+from subagents.ranking.corpus import Corpus, DamagedTerms, IndexStore, MemoryStore, Store
 from subagents.ranking.history import Commits, read_commits
 from subagents.ranking.query import Query, parse
 from subagents.ranking.reasons import reasons_for
@@ -44,8 +45,9 @@ class Ranking:
 class RankedFinder:
     """A `Finder`; see that protocol. Made by `open_finder`. Thread-safe."""
 
-    def __init__(self, index: CodeIndex, corpus: Corpus) -> None:
+    def __init__(self, index: CodeIndex, corpus: Corpus, snapshot: Snapshot) -> None:
         self._index = index
+        self._snapshot = snapshot
         self.corpus = corpus
         self._known: OrderedDict[str, Ranking] = OrderedDict()
         self._lock = Lock()
@@ -97,7 +99,12 @@ class RankedFinder:
             if text in self._known:
                 self._known.move_to_end(text)
                 return self._known[text]
-        ranking = rank(self.corpus, parse(text))
+        query = parse(text)
+        try:
+            ranking = rank(self.corpus, query)
+        except DamagedTerms:  # the index proper may be whole: do without what was stored for ranking
+            self.corpus = corpus_from_texts(self._snapshot, self._index, self.corpus.commits)
+            ranking = rank(self.corpus, query)
         with self._lock:
             self._known[text] = ranking
             while len(self._known) > _QUERIES_KEPT:
@@ -181,7 +188,7 @@ def open_finder(snapshot: Snapshot, index: CodeIndex, cache_dir: Path) -> Ranked
     """Ranked search over a snapshot and its index, both of which stay the caller's. Commits are kept in `cache_dir`."""
     paths, store = _store_of(snapshot, index)
     commits = read_commits(snapshot, cache_dir / snapshot.repository_key)
-    return RankedFinder(index, Corpus(paths, store, index.import_edges(), commits))
+    return RankedFinder(index, Corpus(paths, store, index.import_edges(), commits), snapshot)
 
 
 def corpus_from_texts(snapshot: Snapshot, index: CodeIndex, commits: Commits | None = None) -> Corpus:
@@ -196,7 +203,8 @@ def _store_of(snapshot: Snapshot, index: CodeIndex) -> tuple[list[str], Store]:
     if isinstance(index, StoredIndex):
         rows = index.rows("SELECT name FROM sqlite_master WHERE name = 'terms_segment'")
         if rows:
-            return _stored(index)
+            with suppress(DamagedTerms):
+                return _stored(index)
     return _read_all(snapshot, index)
 
 
@@ -204,7 +212,7 @@ def _stored(index: StoredIndex) -> tuple[list[str], Store]:
     rows = index.rows(
         "SELECT f.path, f.blob FROM file f JOIN blob b ON b.id = f.blob WHERE b.is_read = 1 ORDER BY f.path"
     )
-    return [str(row[0]) for row in rows], IndexStore(index, [row[1] for row in rows])  # type: ignore[misc]
+    return [str(row[0]) for row in rows], IndexStore(index, [row[1] for row in rows])
 
 
 def _read_all(snapshot: Snapshot, index: CodeIndex) -> tuple[list[str], Store]:

@@ -15,6 +15,8 @@ REASONS_SHOWN = 5
 _LEAST = 0.15
 """Part of the strongest sign below which one is not worth a line."""
 _WORDS_SHOWN = 4
+_OUTRIGHT = frozenset({"named", "frame", "module", "defines", "member"})
+"""Signs that name the file or what it defines; they are said first."""
 _SAID = {
     "named": "named in the question",
     "frame": "in the traceback",
@@ -42,10 +44,13 @@ _WITH_WORDS = {
 def reasons_for(corpus: Corpus, query: Query, table: Table, file: int) -> tuple[str, ...]:
     """The strongest signs first, at most REASONS_SHOWN; then what speaks against the file, if anything."""
     values = {name: WEIGHTS[name] * float(table.signs[name][file]) for name in table.signs if name in WEIGHTS}
-    strong = sorted((name for name, value in values.items() if value > 0), key=lambda name: (-values[name], name))
+    strong = sorted(
+        (name for name, value in values.items() if value > 0),
+        key=lambda name: (name not in _OUTRIGHT, -values[name], name),
+    )
     said: list[str] = []
     for name in strong:
-        if len(said) >= REASONS_SHOWN or values[name] < _LEAST * values[strong[0]]:
+        if len(said) >= REASONS_SHOWN or values[name] < _LEAST * max(values.values()):
             break
         text = _say(corpus, query, table, file, name)
         if text and text not in said:

@@ -149,7 +149,9 @@ def _tokens(
     number = {word: place for place, word in enumerate(vocabulary)}
     marks = len(_MARKS_ALONE)
     ids = np.fromiter(map(number.__getitem__, tokens), np.int32, len(tokens))
-    line_of = np.repeat(np.arange(1, len(lines) + 1, dtype=np.int32), np.fromiter(map(len, lines), np.int64, len(lines)))
+    line_of = np.repeat(
+        np.arange(1, len(lines) + 1, dtype=np.int32), np.fromiter(map(len, lines), np.int64, len(lines))
+    )
     at = np.flatnonzero(ids < marks)
     field_of = np.repeat(ids[at], np.diff(at, append=len(ids)))
     is_word = ids >= marks

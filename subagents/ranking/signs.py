@@ -34,6 +34,8 @@ SYMBOL_NAME_BONUS = 3.0
 SYMBOL_WORDS = 60.0
 """Words in a typical definition, for length control."""
 NAMES_ASKED = 400
+FOCUS = 12.0
+"""A question that says little besides a place is about that place: how much more the place counts then."""
 
 
 @dataclass(slots=True)
@@ -109,17 +111,22 @@ class Signs:
     # --- first round: every file ---
 
     def first_round(self) -> Table:
-        found = self.found
+        found, query = self.found, self.query
         raw = {**self.lexical(found), **self.commit_signs()}
         table = Table({name: scaled(values, self.counted) for name, values in raw.items()})
         table.worth = self.worth.tolist()
         table.signs["coverage"] = self.coverage(found)
         self.names(table)
-        table.signs["named"] = named_places(self.corpus, self.query)
-        table.signs["frame"] = traced_places(self.corpus, self.query)
-        table.signs["module"] = dotted_places(self.corpus, self.query)
-        for name in ("named", "frame", "module"):
-            table.signs[name] = scaled(table.signs[name], self.counted)
+        table.signs["named"] = named_places(self.corpus, query)
+        table.signs["frame"] = traced_places(self.corpus, query)
+        table.signs["module"] = dotted_places(self.corpus, query)
+        for name, written in (
+            ("named", query.files),
+            ("frame", [f.path for f in query.frames]),
+            ("module", query.dotted),
+        ):
+            share = min(1.0, sum(map(len, written)) / max(len(query.text.strip()), 1))
+            table.signs[name] = scaled(table.signs[name], self.counted) * (1 + FOCUS * share)
         self.structure(table)
         self.priors(table)
         return table
@@ -138,7 +145,8 @@ class Signs:
     @cached_property
     def worth(self) -> Numbers:
         """What each term is worth in one place: its weight in the question times its rarity."""
-        return self.rarity * self.weights
+        worth: Numbers = self.rarity * self.weights
+        return worth
 
     def lexical(self, found: Found) -> dict[str, Numbers]:
         lengths, counts = self.corpus.lengths, found.counts
@@ -297,12 +305,14 @@ class Signs:
         import numpy as np
 
         corpus, query = self.corpus, self.query
-        table.signs["size"] = np.log1p(corpus.lengths[:, :3].sum(axis=1))
+        words: Numbers = corpus.lengths[:, :3].sum(axis=1, dtype=float)
+        size: Numbers = np.log1p(words)
+        table.signs["size"] = size
         table.signs["face"] = corpus.is_face.astype(float)
         table.signs["test"] = corpus.has_role("test").astype(float)
         table.signs["side"] = corpus.has_role("side").astype(float)
         table.signs["document"] = corpus.has_role("document").astype(float) * (0.3 if query.wants_docs else 1.0)
-        table.signs["configuration"] = corpus.has_role("configuration") * (0.5 if query.wants_config else 1.0)
+        table.signs["configuration"] = corpus.has_role("configuration").astype(float) * (0.5 if query.wants_config else 1.0)
 
     # --- second round: the most promising files ---
 
@@ -400,7 +410,8 @@ class LineView:
         import numpy as np
 
         record = self.record
-        sizes = np.diff(record.name_ends.astype(np.int64), prepend=0)
+        ends = np.concatenate([[0], record.name_ends]).astype(np.int64)
+        sizes = ends[1:] - ends[:-1]
         owner = np.repeat(np.arange(len(sizes)), sizes)
         at = np.minimum(np.searchsorted(self.wanted, record.name_keys), len(self.wanted) - 1)
         hit = self.wanted[at] == record.name_keys

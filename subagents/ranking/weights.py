@@ -43,7 +43,7 @@ PRIORS = {
 
 WEIGHTS = MappingProxyType({
     "text": 1.0, "code": 0.7, "comment": 0.9, "string": 0.8, "name": 0.3, "path": 0.8, "coverage": 0.6, "defines": 0.6,
-    "member": 0.8, "mentions": 1.2, "named": 1.1, "frame": 0.6, "module": 0.3, "symbol": 1.0, "symbol_name": 0.5,
+    "member": 0.8, "mentions": 1.2, "named": 1.1, "frame": 0.6, "module": 0.4, "symbol": 1.0, "symbol_name": 0.5,
     "passage": 1.2, "commits": 1.0, "commit_words": 0.8, "recent": 0.9, "importers": 0.5, "twin": 0.2,
     "size": -0.3, "face": -0.9, "test": -2.3, "side": -1.5, "document": -2.5, "configuration": -2.5,
 })  # fmt: skip
