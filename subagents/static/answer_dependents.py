@@ -10,7 +10,7 @@ from subagents.static.facts import Fact, Facts
 from subagents.static.markdown import code, prose
 from subagents.static.question import Question
 from subagents.static.source import shorten
-from subagents.static.writing import Arrow, Writer, diagram
+from subagents.static.writing import Arrow, Writer, codes, diagram
 
 _VERBS = {
     "import": ("imports it", "import it"),
@@ -69,6 +69,10 @@ def _short(question: Question, facts: Facts, target: Fact | None, number: int, w
             where = names.at(target.text("path"), target.number("line"), target.number("end"))
             doc = f": “{prose(shorten(target.text('doc'), 120)).rstrip('.')}”" if target.text("doc") else ""
             writer.say(f"{name} is a {target.text('kind')} at {where}{doc}.", [target.id])
+        elif target.text("target") == "file":
+            where = names.full(target.text("path"), target.number("line"))
+            defines = f", which defines {codes(target.texts('defines'), 5)}" if target.texts("defines") else ""
+            writer.say(f"{code(target.text('symbol'))} is a file of this snapshot ({where}){defines}.", [target.id])
         elif target.text("target") == "package":
             writer.say(f"{name} is a folder of {plural(target.number('files'), 'file')}.", [target.id])
     parts = []
@@ -82,7 +86,8 @@ def _short(question: Question, facts: Facts, target: Fact | None, number: int, w
         tests = f" (and {plural(total.number('tests'), 'file')} of tests or examples)" if total.number("tests") else ""
         parts.append(f"{at_least}{plural(code_files, 'file')} of code{tests} {verb}")
     for fact in facts.of_number("subclasses", number):
-        parts.append(f"{plural(fact.number('count'), 'class', 'classes')} extend it")
+        count = fact.number("count")
+        parts.append(f"{plural(count, 'class', 'classes')} {'extends' if count == 1 else 'extend'} it")
         ids.append(fact.id)
     if parts:
         writer.say(f"{_capital(listing(parts))}.", ids)
@@ -140,6 +145,16 @@ def _breaks(facts: Facts, writer: Writer) -> None:
                 [fact.id],
             )
         )
+    for fact in facts.all("layer"):
+        if fact.number("order") == 1:
+            continue
+        shown = [
+            f"{code(str(r.get('symbol')))} ({writer.names.full(str(r.get('path')), _line(r))})"
+            for r in fact.rows("shown")
+        ]
+        more = fact.number("count") - len(shown)
+        shown += [f"{more} more"] if more > 0 else []
+        rows.append((f"Through {fact.number('order')} calls: {listing(shown)}.", [fact.id]))
     for fact in facts.all("exported"):
         at = writer.names.full(fact.text("path"), fact.number("line"))
         rows.append(

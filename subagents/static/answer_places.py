@@ -51,7 +51,7 @@ def _first(place: Fact, writer: Writer) -> None:
     writer.say(f"{names.symbol(place.text('symbol'))}, a {place.text('kind')} at {where}{doc}.", [place.id])
     if place.text("telling"):
         line = names.at(place.text("path"), place.number("telling_line"))
-        writer.say(f"The line that decides it: {code(place.text('telling'))} ({line}).", [place.id])
+        writer.say(f"Its telling line is {code(place.text('telling'))} ({line}).", [place.id])
 
 
 def _uses_sentence(facts: Facts, place: Fact, writer: Writer) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from subagents.codebase.types import CallEdge, CodeIndex, Reference, Symbol
 from subagents.static.relevance import Matches, Relevance
@@ -405,13 +405,42 @@ class GraphBuilder:
         edges: dict[Key, Edge] = {}
         for calls in best.values():
             for call in _likeliest(symbol, calls):
-                if call.certainty >= MIN_CERTAINTY and key_of(call.callee) != key and key_of(call.callee) not in edges:
-                    edges[key_of(call.callee)] = _edge(call)
-                    self.graph.symbols.setdefault(key_of(call.callee), call.callee)
+                callee = self._concrete(call.callee)
+                if call.certainty < MIN_CERTAINTY or key_of(callee) == key or key_of(callee) in edges:
+                    continue
+                self.graph.symbols.setdefault(key_of(callee), callee)
+                edge = _edge(call)
+                if callee is not call.callee:
+                    edge = replace(edge, callee=key_of(callee), certainty=min(edge.certainty, 0.8))
+                edges[key_of(callee)] = edge
         for edge in self._through_names(symbol):
             edges.setdefault(edge.callee, edge)
         self._callees[key] = sorted(edges.values(), key=lambda e: (e.line, e.callee))
         return self._callees[key]
+
+    def _concrete(self, symbol: Symbol) -> Symbol:
+        """For a method that only promises (abstract, of an interface or trait) the implementation with most in it."""
+        owner = symbol.qualified.rpartition(".")[0]
+        if not owner or symbol.end - symbol.start > 25:
+            return symbol
+        around = next(
+            (s for s in self._index.symbols(symbol.path) if s.qualified == owner and s.kind in TYPE_KINDS), None
+        )
+        if around is None or not (around.kind in ("interface", "trait") or self._promises(symbol)):
+            return symbol
+        found = []
+        for derived in self._index.subclasses(around)[:8]:
+            for member in self._index.symbols(derived.path):
+                if member.name == symbol.name and member.qualified.rpartition(".")[0] == derived.qualified:
+                    found.append(member)
+        found = [m for m in found if path_role(m.path) in self._roles and not self._promises(m)]
+        return max(found, key=lambda m: (min(60, m.end - m.start), m.path, -m.start), default=symbol)
+
+    def _promises(self, symbol: Symbol) -> bool:
+        rows = [row.strip() for _, row in self._sources.code(symbol, limit=40)]
+        return any("NotImplementedError" in row or "abstractmethod" in row for row in rows) or (
+            symbol.end - symbol.start <= 1 and symbol.kind == "method" and bool(rows) and rows[-1].endswith(";")
+        )
 
     def _through_names(self, symbol: Symbol) -> Iterator[Edge]:
         """Calls of a name that is no function, but under which functions or classes of this snapshot were stored."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from subagents.codebase.types import CodeIndex, ImportEdge, Reference, Symbol
-from subagents.static.callgraph import TYPE_KINDS, Tick
+from subagents.static.callgraph import TYPE_KINDS, Key, Tick, key_of
 from subagents.static.drafts import Draft, Place, listing, place, plural, symbol_data, where
+from subagents.static.flow import Tools
 from subagents.static.roles import package_of, path_role
 from subagents.static.source import Sources
 from subagents.static.targets import Target
@@ -38,7 +39,7 @@ class Uses:
     truncated: bool = False
 
 
-def target_draft(target: Target, sources: Sources, number: int = 0) -> Draft | None:
+def target_draft(target: Target, sources: Sources, number: int = 0, defines: Sequence[str] = ()) -> Draft | None:
     """What X was taken to be."""
     if target.symbol is not None:
         symbol = target.symbol
@@ -72,6 +73,7 @@ def target_draft(target: Target, sources: Sources, number: int = 0) -> Draft | N
             "path": target.name if target.kind == "file" else cited,
             "line": line,
             "files": len(target.files),
+            "defines": list(defines),
             "doc": "",
         },
     )
@@ -168,6 +170,8 @@ def group_drafts(target: str, found: Uses, number: int, *, relevance: float = 0.
     for use in found.uses:
         test = path_role(use.path) in ("test", "example")
         by_package[(test, package_of(use.path))].append(use)
+    if len({package for test, package in by_package if not test}) <= 2:
+        by_package = _by_file(by_package)
     ordered = sorted(
         by_package.items(), key=lambda item: (item[0][0], -len({u.path for u in item[1]}), -len(item[1]), item[0][1])
     )
@@ -199,6 +203,15 @@ def group_drafts(target: str, found: Uses, number: int, *, relevance: float = 0.
     )
     for order, ((test, package), uses) in enumerate(ordered[:MAX_GROUPS]):
         yield _group_draft(target, found.how, number, order, package, test, uses, verbs[found.how], relevance)
+
+
+def _by_file(by_package: Mapping[tuple[bool, str], list[Use]]) -> dict[tuple[bool, str], list[Use]]:
+    """When nearly all is in one folder, its files tell more than its name; tests stay grouped by folder."""
+    split: dict[tuple[bool, str], list[Use]] = defaultdict(list)
+    for (test, package), uses in by_package.items():
+        for use in uses:
+            split[(test, package if test else use.path)].append(use)
+    return split
 
 
 def _group_draft(
@@ -306,6 +319,45 @@ def transitive_draft(target: Target, direct: Uses, index: CodeIndex, number: int
             "total": total,
         },
     )
+
+
+def caller_layers(symbol: Symbol, tools: Tools, number: int, tick: Tick) -> Iterator[Draft]:
+    """Who calls its callers, and so on: how far a change of behaviour can be felt. Tests left out."""
+    seen = {key_of(symbol)}
+    frontier = [symbol]
+    for distance in range(1, 5):
+        layer: dict[Key, tuple[Symbol, Symbol, str, int]] = {}
+        for callee in frontier:
+            tick()
+            for edge in tools.builder.callers(callee):
+                if edge.certainty >= 0.6 and edge.caller not in seen and len(layer) < 25:
+                    layer[edge.caller] = (tools.builder.graph.symbols[edge.caller], callee, edge.path, edge.line)
+        if not layer:
+            return
+        seen.update(layer)
+        frontier = [layer[key][0] for key in sorted(layer)]
+        shown = [layer[key] for key in sorted(layer)][:4]
+        names = listing([f"`{caller.qualified}` ({where(path, line)})" for caller, _, path, line in shown])
+        more = f" and {len(layer) - len(shown)} more" if len(layer) > len(shown) else ""
+        yield Draft(
+            claim=f"At distance {distance} from `{symbol.qualified}`: {names}{more}.",
+            kind="risk",
+            citations=tuple((path, line, line) for _, _, path, line in shown),
+            symbols=(symbol.qualified, *(caller.qualified for caller, _, _, _ in shown)),
+            relevance=0.8 - 0.1 * distance,
+            data={
+                "step": "layer",
+                "number": number,
+                "order": distance,
+                "target": symbol.qualified,
+                "count": len(layer),
+                "cut": len(layer) >= 25,
+                "shown": [
+                    {"symbol": caller.qualified, "calls": callee.qualified, "path": path, "line": line}
+                    for caller, callee, path, line in shown
+                ],
+            },
+        )
 
 
 def exported_drafts(target: Target, index: CodeIndex, sources: Sources, number: int) -> Iterator[Draft]:

@@ -11,6 +11,7 @@ from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS
 from subagents.static.chain import Chain
 from subagents.static.dependents import (
     Uses,
+    caller_layers,
     callers,
     exported_drafts,
     external_importers,
@@ -36,6 +37,7 @@ from subagents.static.unknown import missing_terms
 from subagents.static.work import Job, Maker
 
 MIN_CHAIN_SCORE = 1.5
+MIN_PLACE_SCORE = 0.22
 MAX_SEED_FINDINGS = 8
 FLOW_KINDS = ("how", "what", "other")
 
@@ -54,7 +56,8 @@ def locate_code(job: Job) -> Iterator[Draft]:
     if question.kind == "structure":
         job.deliverable = "the survey answers this question"
         return
-    if not named and len(missing) * 2 >= len(question.strong_terms) and (missing or not strong):
+    lost = len(missing) / max(1, len(question.strong_terms))
+    if not named and (not strong or lost > 0.5 or (lost == 0.5 and question.strong_terms[0] in missing)):
         return
     for order, (symbol, score) in enumerate(analysis.seeds()[:MAX_SEED_FINDINGS]):
         job.tick()
@@ -78,7 +81,7 @@ def locate_code(job: Job) -> Iterator[Draft]:
             Relevance(question),
             analysis.targets(),
         )
-        yield from definition_drafts(question, [r for r in ranked if r[0] >= 0.55], analysis.sources)
+        yield from definition_drafts(question, [r for r in ranked if r[0] >= MIN_PLACE_SCORE], analysis.sources)
 
 
 def _roots(job: Job) -> Iterator[Draft]:
@@ -107,7 +110,7 @@ def _roots(job: Job) -> Iterator[Draft]:
 def _located_targets(job: Job) -> Iterator[Draft]:
     targets = job.analysis.targets()
     for number, target in enumerate(_distinct(targets)):
-        draft = target_draft(target, job.analysis.sources, number)
+        draft = target_draft(target, job.analysis.sources, number, _defines(target, job))
         if draft is not None:
             yield draft
     if targets:
@@ -118,6 +121,15 @@ def _located_targets(job: Job) -> Iterator[Draft]:
         yield from group_drafts(name, found, 0)
     if not job.deliverable:
         job.deliverable = "nothing in the snapshot is called so"
+
+
+def _defines(target: Target, job: Job) -> list[str]:
+    """The biggest top-level definitions of a file."""
+    if target.kind != "file":
+        return []
+    own = [s for s in job.workspace.index.symbols(target.files[0]) if "." not in s.qualified]
+    biggest = sorted(own, key=lambda s: (s.kind not in TYPE_KINDS, s.start - s.end, s.start))[:6]
+    return [s.qualified for s in sorted(biggest, key=lambda s: s.start) if s.kind in TYPE_KINDS | FUNCTION_KINDS]
 
 
 def _external_name(job: Job) -> str:
@@ -283,7 +295,8 @@ def _target(job: Job) -> Target | None:
 
 def trace_importers(job: Job) -> Iterator[Draft]:
     target = _target(job)
-    if target is not None:
+    method = target is not None and target.symbol is not None and "." in target.symbol.qualified
+    if target is not None and not method:
         found = importers(target, job.workspace.index, job.tick)
         yield from group_drafts(target.name, found, _number(job), relevance=0.7)
         if found.truncated:
@@ -324,7 +337,9 @@ def trace_subclasses(job: Job) -> Iterator[Draft]:
 
 def trace_transitive(job: Job) -> Iterator[Draft]:
     target = _target(job)
-    if target is not None:
+    if target is not None and target.symbol is not None and target.symbol.kind in FUNCTION_KINDS:
+        yield from caller_layers(target.symbol, job.analysis.tools, _number(job), job.tick)
+    elif target is not None:
         direct = importers(target, job.workspace.index, job.tick)
         draft = transitive_draft(target, direct, job.workspace.index, _number(job), job.tick)
         if draft is not None:

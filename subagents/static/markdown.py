@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_ROLE = re.compile(r":[a-z:+-]+:`~?!?([^`<]+?)(?:\s*<[^`>]*>)?`")
+_ROLE = re.compile(r"(?::[a-z:+-]+:)?`[~!]*\.?([A-Za-z_][^`<]*?)(?:\s*<[^`>]*>)?`(?:_{1,2})?")
 
 
 def plain(text: str) -> str:
@@ -29,7 +29,7 @@ def code(text: str) -> str:
 
 def prose(text: str) -> str:
     """Free text of the repository as running text: HTML and Markdown that could act is made inert."""
-    text = _ROLE.sub(r"`\1`", plain(text)).replace("``", "`")
+    text = _ROLE.sub(r"`\1`", plain(text).replace("``", "`"))
     if text.count("`") % 2:
         text = text.replace("`", "")
     parts = re.split(r"(`[^`]*`)", text)

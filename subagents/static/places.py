@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from subagents.codebase.types import CodeIndex, Finder, Symbol
 from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Key, key_of
@@ -13,9 +14,11 @@ from subagents.static.relevance import Relevance, name_words, term_match
 from subagents.static.roles import path_role
 from subagents.static.source import Sources, shorten
 from subagents.static.targets import Target
+from subagents.static.wordlists import words
 
 MAX_PLACES = 6
 MAX_SETTINGS = 4
+_ADDING = words("add register insert append install attach mount bind subscribe include put")
 VALUE_KINDS = frozenset({"constant", "variable", "field", "property"})
 
 
@@ -41,6 +44,8 @@ def ranked_places(
     for word in joined_names(question):
         for symbol in index.definitions(word, limit=6):
             pool.setdefault(key_of(symbol), symbol)
+    for symbol in _named_alike(question, index, finder):
+        pool.setdefault(key_of(symbol), symbol)
     tests_wanted = question.aspect == "tested"
     matches = {}
     for key, symbol in pool.items():
@@ -53,19 +58,32 @@ def ranked_places(
     found = []
     for rank, (key, match) in enumerate(matches.items()):
         symbol = pool[key]
-        score = relevance.value(match) + (1.5 if key in named else 0.0)
+        line, worth = telling_line(question, symbol, sources, relevance)
+        score = (relevance.value(replace(match, pairs=min(1, match.pairs))) + 0.3 * worth) * relevance.coverage(match)
+        score += 1.5 if key in named else 0.0
         if question.aspect == "configured" and (symbol.kind in VALUE_KINDS or re.search(r"[A-Z]{3}", symbol.name)):
             score += 0.25
+        if question.aspect == "registered" and set(name_words(symbol.name)) & _ADDING:
+            score += 0.5
         if symbol.kind in TYPE_KINDS:
             score -= 0.1
         if path_role(symbol.path) in ("example", "docs", "config"):
             score -= 0.3
         score -= 0.004 * rank
-        line, worth = telling_line(question, symbol, sources, relevance)
-        score += 0.5 * worth
         found.append((score, symbol, line))
     found.sort(key=lambda item: (-item[0], item[1].path, item[1].start))
     return found[: MAX_PLACES * 2]
+
+
+def _named_alike(question: Question, index: CodeIndex, finder: Finder) -> Iterator[Symbol]:
+    """Definitions of the best files whose own name holds a word of the question: constants are not ranked by bodies."""
+    for file in finder.find(question.search_text, limit=8, include_tests=False):
+        given = 0
+        for symbol in index.symbols(file.path):
+            own = name_words(symbol.name)
+            if given < 12 and any(term_match(term, word) >= 0.85 for term in question.strong_terms for word in own):
+                given += 1
+                yield symbol
 
 
 def joined_names(question: Question) -> Iterator[str]:
@@ -84,8 +102,8 @@ def telling_line(question: Question, symbol: Symbol, sources: Sources, relevance
         return symbol.start, 0.0
     best, at = 0.0, symbol.start
     for number, row in sources.code(symbol, limit=250):
-        words = name_words(row)
-        hits = sum(1 for term in question.strong_terms if any(term_match(term, word) >= 0.85 for word in words))
+        held = name_words(row)
+        hits = sum(1 for term in question.strong_terms if any(term_match(term, word) >= 0.85 for word in held))
         if hits >= 2:
             value = relevance.in_text(row)
             if value > best + 0.05:
@@ -193,8 +211,8 @@ def _value_symbols(question: Question, index: CodeIndex, finder: Finder) -> Iter
 
 
 def _covers(terms: Sequence[str], text: str) -> float:
-    words = name_words(text)
-    return sum(max((term_match(term, word) for word in words), default=0.0) for term in terms) / len(terms)
+    held = name_words(text)
+    return sum(max((term_match(term, word) for word in held), default=0.0) for term in terms) / len(terms)
 
 
 def member_drafts(symbol: Symbol, index: CodeIndex, relevance: Relevance) -> Iterator[Draft]:

@@ -136,13 +136,20 @@ class Relevance:
             holding = sum(1 for matches in pool if matches.by_term.get(term, 0.0) >= 0.3)
             rarity = math.log((len(pool) + 1) / (holding + 1)) / math.log(len(pool) + 1)
             base = 0.3 if term in self._question.weak_terms else 1.0
-            self._weights[term] = base * (0.25 + 0.75 * max(0.0, rarity))
+            # What nothing here speaks of must not sink what everything here is about.
+            self._weights[term] = base * (0.25 + 0.75 * max(0.0, rarity)) if holding else base * 0.1
 
     def value(self, matches: Matches) -> float:
         """From 0; about 1 when the name holds every term. Pairs and exact names go beyond."""
         total = sum(self._weights.values()) or 1.0
         value = sum(self._weights[term] * strength for term, strength in matches.by_term.items()) / total
         return value + 0.25 * min(2, matches.pairs) + (0.6 if matches.named else 0.0)
+
+    def coverage(self, matches: Matches) -> float:
+        """Share of the question, by weight, that this definition speaks of at all; 1 for what is named."""
+        total = sum(self._weights.values()) or 1.0
+        held = sum(weight for term, weight in self._weights.items() if matches.by_term.get(term, 0.0) >= 0.3)
+        return 1.0 if matches.named else held / total
 
     def in_text(self, text: str) -> float:
         """The same for free text (a heading, a line of code): share of term weight that occurs, pairs on top."""

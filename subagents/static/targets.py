@@ -73,11 +73,11 @@ def _by_name(name: str, index: CodeIndex, paths: Sequence[str]) -> Iterator[Targ
         yield Target(kind="symbol", name=symbol.qualified, files=(symbol.path,), symbol=symbol)
     if exact and any(path_role(s.path) == "code" for s in exact):
         return
-    yield from _by_module(name, paths)
-    if not definitions and "." in name:
+    modules = list(_by_module(name, paths))
+    yield from modules
+    if not definitions and not modules and "." in name:
         owner, _, last = name.rpartition(".")
-        modules = list(_by_module(owner, paths))
-        for module in modules[:1]:
+        for module in list(_by_module(owner, paths))[:1]:
             for symbol in index.definitions(last, limit=20):
                 if symbol.path in module.files:
                     yield Target(kind="symbol", name=symbol.qualified, files=(symbol.path,), symbol=symbol)
