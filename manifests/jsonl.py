@@ -21,7 +21,17 @@ from threading import Lock
 import orjson
 
 from manifests.durable import explained, open_private, state_error
-from manifests.envelope import DOCTOR, Owner, Schema, Trust, check_written_at, encode, short_name, writer_version
+from manifests.envelope import (
+    DOCTOR,
+    TIMELESS,
+    Owner,
+    Schema,
+    Trust,
+    check_written_at,
+    encode,
+    short_name,
+    writer_version,
+)
 from manifests.errors import StateError
 from manifests.fields import DEPTH_LIMIT, Fields, Malformed, depth_of, timestamp, utc_now
 from manifests.fileops import current, retrying, write_all
@@ -294,7 +304,7 @@ class AppendLog:
             return False
 
     def _check(self) -> None:
-        reader = LogReader(self.path, schema=self._schema, owner=self._owner, bodies=False)
+        reader = LogReader(self.path, schema=self._schema, owner=self._owner, trust=TIMELESS, bodies=False)
         with suppress(FileNotFoundError):
             reader.exhaust()
         self.torn = reader.torn

@@ -19,7 +19,7 @@ from typing import Literal
 
 from manifests import durable, envelope, locks
 from manifests.durable import check_private_folder, explained, make_folder, replace_file, state_error
-from manifests.envelope import DOCTOR, Owner, Schema, Trust
+from manifests.envelope import DOCTOR, TIMELESS, Owner, Schema, Trust
 from manifests.errors import LeadlineError, StateError, UsageError
 from manifests.fields import Fields, Malformed, is_name, parse_timestamp, timestamp, utc_now
 from manifests.jsonl import AppendLog, LogReader, OpenLogs, Record, TornTail
@@ -173,7 +173,8 @@ class Session:
         """The body. A missing one is a StateError too."""
         path = self.path_of(name)
         try:
-            return envelope.read_document(path, schema=schema, owner=self.owner, trust=self._trust)
+            trust = self._trust if schema == MANIFEST_SCHEMA else self._trust.ageless
+            return envelope.read_document(path, schema=schema, owner=self.owner, trust=trust)
         except FileNotFoundError as error:
             raise StateError(f"{str(path)!r} is missing", hint=DOCTOR) from error
 
@@ -218,7 +219,7 @@ class Session:
 
     def read_log(self, name: str, schema: Schema) -> LogReader:
         """To be iterated, any number of times; `torn` says afterwards whether a last record was dropped."""
-        return LogReader(self.path_of(name), schema=schema, owner=self.owner, trust=self._trust)
+        return LogReader(self.path_of(name), schema=schema, owner=self.owner, trust=self._trust.ageless)
 
     def names_of(self, folder: str, suffix: str) -> list[str]:
         """Names of the files in a folder of the session, without the suffix, sorted."""
@@ -370,7 +371,7 @@ class SessionStore:
             if not (folder / "manifest.json").exists():
                 return self._without_manifest(folder, holder)
             body = envelope.read_document(
-                folder / "manifest.json", schema=MANIFEST_SCHEMA, owner=session.owner, trust=self._trust
+                folder / "manifest.json", schema=MANIFEST_SCHEMA, owner=session.owner, trust=TIMELESS
             )
             return _summarised(Fields(body, "manifest"), folder, holder)
         except FileNotFoundError:
@@ -399,9 +400,7 @@ class SessionStore:
         for name, schema in _logs_of(session):
             if deadline is not None and time.monotonic() > deadline:
                 return
-            reader = LogReader(
-                session.path_of(name), schema=schema, owner=session.owner, trust=self._trust, bodies=False
-            )
+            reader = LogReader(session.path_of(name), schema=schema, owner=session.owner, trust=TIMELESS, bodies=False)
             try:
                 reader.exhaust()
             except FileNotFoundError:

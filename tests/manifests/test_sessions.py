@@ -8,12 +8,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from manifests.envelope import Schema
+from manifests.envelope import Schema, Trust
 from manifests.errors import StateError, UsageError
+from manifests.fields import utc_now
 from manifests.manifest import Manifest
 from manifests.sessions import SCRATCH_SCHEMA, TRANSCRIPT_SCHEMA, Session, SessionStore
 from tests.faults.faulty import ERRORS, Plan
@@ -130,11 +132,12 @@ def test_the_newest_interrupted_session_is_the_one_worked_on_last(store: Session
     first, second = make_session(store), make_session(store)
     make_session(store, manifest=make_busy_manifest().with_status("finished"))
     make_session(store, "repo-2")
-    with store.open(store.resolve(first)) as session:
-        session.write_manifest(session.read_manifest().with_run().with_status("stopped"))
-    newest = store.newest_interrupted("repo-1")
-    assert newest is not None
-    assert newest.id == first != second
+    for worked_on in (first, second, first):
+        with store.open(store.resolve(worked_on)) as session:
+            session.write_manifest(session.read_manifest().with_run().with_status("stopped"))
+        newest = store.newest_interrupted("repo-1")
+        assert newest is not None
+        assert newest.id == worked_on
     assert store.newest_interrupted("nowhere") is None
 
 
@@ -265,6 +268,30 @@ def test_a_hundred_sessions_are_listed_quickly(store: SessionStore, record_prope
 def test_a_question_too_long_to_be_read_back_is_refused_before_any_work(store: SessionStore) -> None:
     with store.create("repo-1") as session, pytest.raises(UsageError, match="question"):
         fill(session, replace(make_busy_manifest(), question="x" * 200_000))
+
+
+def test_a_clock_set_back_damages_nothing_but_has_to_be_put_right(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = make_session(store)
+    yesterday = utc_now() - timedelta(days=1)
+    monkeypatch.setattr("manifests.envelope.utc_now", lambda: yesterday)
+    assert store.list(deep_check_s=60)[0].status == "interrupted"
+    with pytest.raises(StateError, match="in the future") as refusal:
+        store.read(store.resolve(identity)).read_manifest()
+    assert "clock" in refusal.value.hint
+
+
+def test_old_phases_of_a_session_still_at_work_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SessionStore(tmp_path / "state", redact=lambda value: value, trust=Trust(max_age=timedelta(days=30)))
+    identity = make_session(store)
+    later = utc_now() + timedelta(days=40)
+    monkeypatch.setattr("manifests.envelope.utc_now", lambda: later)
+    session = store.read(store.resolve(identity))
+    assert session.read_document("phases/1.json", SUMMARY) == {"phase": 1}
+    assert len(list(session.journal.records())) == 1
+    with pytest.raises(StateError, match="40 days ago"):
+        session.read_manifest()
 
 
 def test_hundreds_of_logs_do_not_exhaust_the_descriptors(store: SessionStore) -> None:
