@@ -64,7 +64,7 @@ class Binding:
 
 
 class FileView:
-    """What the index knows of one path, decoded part by part. Made by the index; immutable."""
+    """What the index knows of one path, decoded part by part. Made by the index; what it says never changes."""
 
     def __init__(self, index: StoredIndex, path: str, file: int, blob: int, language: str | None, package: str) -> None:
         self._index = index
@@ -73,6 +73,7 @@ class FileView:
         self.blob = blob
         self.language = language
         self.package = package
+        self.edition = index.edition
 
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
@@ -80,7 +81,7 @@ class FileView:
 
     @cached_property
     def _rows(self) -> list[tuple[str, str, str, int, int, int, str, str, tuple[str, ...]]]:
-        part = self._index.part(self.blob, "symbols")
+        part = self._index.part(self, "symbols")
         return decode_symbols(part) if part else []
 
     def parent(self, symbol: Symbol) -> Symbol | None:
@@ -118,13 +119,13 @@ class FileView:
 
     @cached_property
     def strings(self) -> list[str]:
-        part = self._index.part(self.blob, "strings")
+        part = self._index.part(self, "strings")
         return decode_strings(part) if part else [""]
 
     @cached_property
     def reference_rows(self) -> list[tuple[int, str, str, int]]:
         """(line, name, receiver, kind number), in line order."""
-        part = self._index.part(self.blob, "refs")
+        part = self._index.part(self, "refs")
         if not part:
             return []
         flat, strings = numbers(unseal(part)), self.strings
@@ -137,7 +138,7 @@ class FileView:
 
     @cached_property
     def bindings(self) -> list[Binding]:
-        part = self._index.part(self.blob, "bindings")
+        part = self._index.part(self, "bindings")
         if not part:
             return []
         flat, strings = numbers(unseal(part)), self.strings
@@ -148,9 +149,9 @@ class FileView:
 
     @cached_property
     def imports(self) -> tuple[ResolvedImport, ...]:
-        part = self._index.part(self.blob, "imports")
+        part = self._index.part(self, "imports")
         rows = decode_imports(part) if part else []
-        targets = self._index.targets(self.file, len(rows)) if rows else []
+        targets = self._index.targets(self, len(rows)) if rows else []
         return tuple(
             ResolvedImport(
                 line,
@@ -199,6 +200,7 @@ class StoredIndex:
         self._lock = threading.RLock()
         self._views: OrderedDict[str, FileView] = OrderedDict()
         self._closed = False
+        self._edition = 0
         self.notices: list[str] = list(notices)
 
     # --- access ---
@@ -207,6 +209,11 @@ class StoredIndex:
     def file(self) -> Path:
         """The SQLite file."""
         return self._path
+
+    @property
+    def edition(self) -> int:
+        """How often the file has been rebuilt under this index."""
+        return self._edition
 
     @property
     def snapshot(self) -> Snapshot:
@@ -247,11 +254,15 @@ class StoredIndex:
         self._connection.close()
         self._views.clear()
         self._connection = self._rebuild()
+        self._edition += 1
         self.notices.append(f"the index {str(self._path)!r} was damaged and has been rebuilt")
 
-    def part(self, blob: int, column: str) -> bytes | None:
+    def part(self, view: FileView, column: str) -> bytes | None:
+        """One sealed part of a file's record, checked; None when there is none."""
+
         def read() -> bytes | None:
-            row = self._connection.execute(f"SELECT {column} FROM part WHERE blob = ?", (blob,)).fetchone()
+            self._refresh(view)
+            row = self._connection.execute(f"SELECT {column} FROM part WHERE blob = ?", (view.blob,)).fetchone()
             if row is None:
                 raise Damaged
             if row[0]:
@@ -260,10 +271,15 @@ class StoredIndex:
 
         return self._guarded(read)
 
-    def targets(self, file: int, count: int) -> list[list[tuple[str, list[str]]]]:
+    def targets(self, view: FileView, count: int) -> list[list[tuple[str, list[str]]]]:
+        """For each import of a file, what it was resolved to."""
+
         def read() -> list[list[tuple[str, list[str]]]]:
-            row = self._connection.execute("SELECT targets FROM file WHERE id = ?", (file,)).fetchone()
-            if row is None or row[0] is None:
+            self._refresh(view)
+            row = self._connection.execute("SELECT targets FROM file WHERE id = ?", (view.file,)).fetchone()
+            if row is None:
+                raise Damaged
+            if row[0] is None:
                 return [[] for _ in range(count)]
             made = decode_targets(row[0])
             if len(made) != count:
@@ -271,6 +287,15 @@ class StoredIndex:
             return made
 
         return self._guarded(read)
+
+    def _refresh(self, view: FileView) -> None:
+        """A rebuilt file numbers its rows anew, and somebody may still hold a view from before."""
+        if view.edition != self._edition:
+            row = self._connection.execute("SELECT id, blob FROM file WHERE path = ?", (view.path,)).fetchone()
+            if row is None:
+                raise Damaged
+            view.file, view.blob = row
+            view.edition = self._edition
 
     def view(self, path: str) -> FileView | None:
         """What is known of a path that was read; None for any other."""
@@ -395,16 +420,24 @@ class StoredIndex:
         return edges
 
     def importers(self, path: str) -> Sequence[ImportEdge]:
-        view = self.view(path)
-        if view is None:
-            return ()
-        low = view.file << EDGE_BITS
+        """Of a Go file: the importers of its package, whose edges point at the package's representative."""
+        wanted = self._package_files(path) if self.language(path) == "go" else [path]
+        marks = ",".join("?" * len(wanted))
         sources = self.rows(
-            "SELECT f.path FROM import_in e JOIN file f ON f.id = (e.key & ?) WHERE e.key BETWEEN ? AND ?"
-            " ORDER BY f.path",
-            (_EDGE_MASK, low, low | _EDGE_MASK),
+            f"SELECT DISTINCT s.path FROM file t JOIN import_in e ON e.key BETWEEN t.id << ? AND (t.id << ?) | ?"
+            f" JOIN file s ON s.id = (e.key & ?) WHERE t.path IN ({marks}) ORDER BY s.path",
+            (EDGE_BITS, EDGE_BITS, _EDGE_MASK, _EDGE_MASK, *wanted),
         )
-        return [edge for (source,) in sources for edge in self.imports(str(source)) if edge.target == path]
+        return [edge for (source,) in sources for edge in self.imports(source) if edge.target in wanted]
+
+    def _package_files(self, path: str) -> list[str]:
+        """The Go files of a folder, at most as many as one query takes."""
+        folder = path.rpartition("/")[0]
+        low = f"{folder}/" if folder else ""
+        rows = self.rows(
+            "SELECT path FROM file WHERE path >= ? AND path < ? AND path LIKE '%.go'", (low, low + "\U0010ffff")
+        )
+        return [found for (found,) in rows if found.rpartition("/")[0] == folder][:500]
 
     def import_edges(self) -> Iterable[tuple[str, str]]:
         return self.rows(

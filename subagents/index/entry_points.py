@@ -20,6 +20,7 @@ _MAIN_LANGUAGES: Final = frozenset({"go", "rust", "c", "cpp", "java", "kotlin", 
 _ASIDE: Final = re.compile(
     r"(?:^|/)(?:examples?|samples?|demos?|benchmarks?|benches|docs?|fuzz|contrib|tools|scripts|hack)/"
 )
+_RUST_PROGRAM: Final = re.compile(r"(?:^|/)main\.rs$|(?:^|/)(?:bin|examples)/[^/]+\.rs$")
 _SETUP_SCRIPT: Final = re.compile(r"""["']\s*([\w.-]+)\s*=\s*([\w.]+:[\w.]+)""")
 
 
@@ -163,6 +164,8 @@ def _mains(index: StoredIndex) -> Iterator[EntryPoint]:
         if view.language == "go" and view.package != "main":
             continue
         if view.language in ("go", "rust", "c", "cpp") and "." in symbol.qualified:
+            continue
+        if view.language == "rust" and not _RUST_PROGRAM.search(symbol.path):
             continue
         name = _program_name(symbol.path)
         yield EntryPoint(name=name, kind="main", path=symbol.path, line=symbol.start, target=symbol.qualified)

@@ -106,7 +106,11 @@ class _Opening:
             shutil.rmtree(self.private, ignore_errors=True)
 
     def ready(self) -> sqlite3.Connection | None:
-        """A connection that reads the wanted snapshot, if the file has it; it holds a read transaction."""
+        """A connection that reads the wanted snapshot, if the file has it; it holds a read transaction.
+
+        Looks without the lock, perhaps at a file that another process is just making: whatever is odd here is judged
+        by `build`, which holds the lock.
+        """
         if not self.file.exists():
             return None
         connection = None
@@ -115,21 +119,15 @@ class _Opening:
             connection.execute("BEGIN")
             if get_meta(connection, "snapshot") == self.key and self.is_whole(connection):
                 return connection
-        except sqlite3.Error as error:
-            if not is_damage(error):
-                self.fail(error, connection)
-            self.damaged()
+        except sqlite3.Error:
+            pass
         if connection is not None:
             connection.close()
         return None
 
     def is_whole(self, connection: sqlite3.Connection) -> bool:
         """A cheap look at what every question needs. Damage elsewhere is noticed when it is read."""
-        count = connection.execute("SELECT count(*) FROM file").fetchone()[0]
-        if count != get_meta(connection, "files"):
-            self.damaged()
-            return False
-        return True
+        return bool(connection.execute("SELECT count(*) FROM file").fetchone()[0] == get_meta(connection, "files"))
 
     def fail(self, error: sqlite3.Error, connection: sqlite3.Connection | None) -> None:
         """Raise what fits an error that is no damage: a folder we cannot write, or a full disk."""
@@ -139,12 +137,6 @@ class _Opening:
         if "readonly" in text or "unable to open" in text or "attempt to write" in text:
             raise CacheUnusable(text) from error
         raise translate(error, self.file) from error
-
-    def damaged(self) -> None:
-        self.notices.append(f"the index {str(self.file)!r} was damaged and has been rebuilt")
-        self.progress("the index cache was damaged: rebuilding", 0, 0)
-        with self.locked():
-            remove(self.file)
 
     def locked(self) -> contextlib.AbstractContextManager[None]:
         self.make_folder()
@@ -169,6 +161,8 @@ class _Opening:
                 connection = None
                 try:
                     connection = connect(self.file, writable=True)
+                    if get_meta(connection, "snapshot") is not None and not self.is_whole(connection):
+                        raise Damaged
                     if get_meta(connection, "snapshot") != self.key:
                         Build(
                             connection,

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from subagents.codebase.textfile import language_of
 from subagents.codebase.types import CannotRead, Snapshot
 from subagents.index.extract import first_sentence
+from subagents.index.languages import GRAMMARS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,8 @@ def purpose_of_folder(snapshot: Snapshot, folder: str, files: Sequence[str]) -> 
         found = purpose_of_file(snapshot, path)
         if found.text:
             return found
-    return Purpose(text="", path=candidates[0] if candidates else (files[0] if files else folder), line=1)
+    code = [path for path in files if language_of(path) in GRAMMARS]
+    return Purpose(text="", path=next(iter([*candidates, *code, *files]), folder), line=1)
 
 
 def purpose_of_file(snapshot: Snapshot, path: str) -> Purpose:
@@ -102,15 +105,18 @@ def _docstring(lines: Sequence[str]) -> tuple[int, str]:
 def _comment(lines: Sequence[str], path: str) -> tuple[int, str]:
     """The first comment that is no licence: `//!` and `/** */` at the top, or what precedes a Go package clause."""
     block: list[tuple[int, str]] = []
+    inner = path.endswith(".rs")  # `//` speaks of the next item, only `//!` of the file
     for number, line in enumerate(lines, 1):
         text = line.strip()
+        if inner and not text.startswith("//!") and text.startswith("//"):
+            continue
         if text.startswith(("//", "/*", "*", "#", '"""')) and not text.startswith(
             ("#include", "#!", "#[", "#if", "#def")
         ):
             block.append((number, text.strip("/*#! \t")))
             continue
         spoken = [(n, t) for n, t in block if t and not t.startswith(("@", "eslint", "+build", "go:", "-*-", "vim:"))]
-        if spoken and not any(_LICENSE.search(t) for _, t in spoken):
+        if spoken and not any(_LICENSE.search(t) for _, t in spoken[:6]):
             return spoken[0][0], first_sentence("\n".join(t for _, t in spoken))
         block = []
         if text and not path.endswith(".go") and number > 40:

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from subagents.index.resolve.base import FileTree, Names, Resolver, Targets, common_prefix, folder_of, join
 
+_SYSTEM = frozenset({
+    "assert", "complex", "ctype", "errno", "fcntl", "fenv", "float", "getopt", "inttypes", "iso646", "limits",
+    "locale", "math", "memory", "netdb", "poll", "pthread", "pwd", "sched", "setjmp", "signal", "stdalign",
+    "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "stdnoreturn", "string", "strings",
+    "syslog", "termios", "tgmath", "threads", "time", "uchar", "unistd", "wchar", "wctype", "windows", "sys/types",
+    "sys/stat", "sys/time", "sys/socket", "sys/wait", "sys/mman", "sys/ioctl", "sys/resource", "sys/select",
+    "sys/uio", "sys/un", "sys/param", "netinet/in", "netinet/tcp", "arpa/inet",
+})  # fmt: skip
+"""Headers of the C library and POSIX: in angle brackets they are the system's, whatever a repository carries."""
+
 
 def make(tree: FileTree) -> Resolver:
     return IncludeResolver(tree)
@@ -27,6 +37,8 @@ class IncludeResolver:
 
     def look_up(self, folder: str, module: str) -> str | None:
         quoted, path = module.startswith('"'), module[1:-1].strip()
+        if not quoted and path.removesuffix(".h") in _SYSTEM:
+            return None
         if quoted:
             beside = join(folder, path)
             if beside is not None and beside in self.tree:
