@@ -101,6 +101,16 @@ BY_CLASS: dict[str, TroubleKind] = {
     "RetryableError": "throttled",
     "CredentialsError": "closed",
     "IdentityTokenFileError": "closed",
+    "WorkloadIdentityError": "closed",
+    "MutuallyExclusiveAuthError": "usage",
+    "MissingDependencyError": "usage",
+    "StreamAlreadyConsumed": "broken",
+    # of the SDK's own tools, which are never used here
+    "ToolsetClosedError": "usage",
+    "ToolsetConfigError": "usage",
+    "ToolsetContractError": "usage",
+    "ToolsetUsageError": "usage",
+    "ToolsetsFixedError": "usage",
     # told inside a stream, or of a status without a class: by its error type, below
     "APIStatusError": "broken",
 }
