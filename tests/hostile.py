@@ -283,6 +283,7 @@ TRAPS: dict[str, Trap] = {
 
 ODD_NAMES: tuple[bytes, ...] = (
     b"with space.py",
+    b"-",
     b"-leading-dash.py",
     b"--files=x",
     b"new\nline.py",
