@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -308,17 +307,6 @@ def test_hundreds_of_logs_do_not_exhaust_the_descriptors(store: SessionStore) ->
 # --- crashes -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def memory_store(tmp_path: Path) -> Iterator[SessionStore]:
-    """In memory where that can be had: a killed process is the same there, and syncing costs nothing."""
-    shared = Path("/dev/shm")
-    if not os.access(shared, os.W_OK):
-        yield make_store(tmp_path)
-        return
-    with tempfile.TemporaryDirectory(dir=shared) as folder:
-        yield make_store(Path(folder))
-
-
 def scenario(store: SessionStore, say: Callable[[str], None]) -> None:
     """What a run does, in small; each step is acknowledged after it returned."""
     with store.create("repo-1") as session:
@@ -381,32 +369,32 @@ def run(store: SessionStore, plan: Plan) -> Ended:
 
 
 @pytest.mark.parametrize("fault", ["die_before", "die_after", "die_partial"])
-def test_a_run_killed_at_any_operation_lost_nothing_it_acknowledged(memory_store: SessionStore, fault: str) -> None:
-    total = operations_of(memory_store)
+def test_a_run_killed_at_any_operation_lost_nothing_it_acknowledged(store: SessionStore, fault: str) -> None:
+    total = operations_of(store)
     assert total > 40
     killed = 0
     for at in range(1, total + 1):
-        ended = run(memory_store, Plan(fault=fault, at=at))  # type: ignore[arg-type]
+        ended = run(store, Plan(fault=fault, at=at))  # type: ignore[arg-type]
         killed += ended.killed
-        check_state(memory_store, ended.said)
+        check_state(store, ended.said)
     assert killed > total * 0.8
 
 
 @pytest.mark.parametrize("fault", [*ERRORS, "partial"])
 def test_a_run_whose_operation_fails_lost_nothing_it_acknowledged(
-    memory_store: SessionStore, fault: str, capfd: pytest.CaptureFixture[str]
+    store: SessionStore, fault: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    total = operations_of(memory_store)
+    total = operations_of(store)
     for at in range(1, total + 1):
-        ended = run(memory_store, Plan(fault=fault, at=at))  # type: ignore[arg-type]
+        ended = run(store, Plan(fault=fault, at=at))  # type: ignore[arg-type]
         error = capfd.readouterr().err
         assert ended.code == 0 or "manifests.errors.StateError" in error, error
         assert ended.code == 0 or fault not in ("EINTR", "partial")
-        check_state(memory_store, ended.said)
+        check_state(store, ended.said)
 
 
-def test_a_disk_that_stays_full_is_said_once_and_what_was_there_stays(memory_store: SessionStore) -> None:
-    total = operations_of(memory_store)
+def test_a_disk_that_stays_full_is_said_once_and_what_was_there_stays(store: SessionStore) -> None:
+    total = operations_of(store)
     for at in range(1, total + 1, 3):
-        ended = run(memory_store, Plan(fault="ENOSPC", at=at, lasting=True))
-        check_state(memory_store, ended.said)
+        ended = run(store, Plan(fault="ENOSPC", at=at, lasting=True))
+        check_state(store, ended.said)

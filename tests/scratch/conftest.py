@@ -13,6 +13,13 @@ from manifests.sessions import Session, SessionStore
 from scratch.evidence import EvidenceStore
 from scratch.recorder import FindingRegistry, TaskRecorder
 from scratch.redaction import Redactor
+from tests.faults.places import quick_folder
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with quick_folder() as folder:
+        yield folder
 
 
 class NoText(Exception):
