@@ -90,6 +90,20 @@ def resume(**options: Any) -> int:
 
 
 @leadline.command()
+@click.argument("session")
+@click.argument("question", required=False)
+@_with(*_limits, _json, _quiet)
+def ask(**options: Any) -> int:
+    """Ask SESSION one more QUESTION: what it found is known, only what is missing is explored.
+
+    Without QUESTION it reads one a line; /findings, /cost, /context, /compact and /quit do what they say.
+    """
+    from orchestrator.commands.ask import ask as run
+
+    return run(**options)
+
+
+@leadline.command()
 @_with(_json)
 def sessions(**options: Any) -> int:
     """List all sessions: live, interrupted, stopped at a limit, finished, damaged."""

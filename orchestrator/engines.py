@@ -43,6 +43,7 @@ class Equipment:
 
     engine: Engine
     spend: Spend | None = None
+    """Empty: what earlier processes spent is to be loaded."""
     refuter: Refuter | None = None
 
 
@@ -91,7 +92,6 @@ def _claude(settings: Settings, session: Session, redactor: Redactor, workspace:
         return by_role[role]
 
     spend = Spend(terms.limits, price_of, prefix_tokens=engine.prefix_tokens(workspace), parallel=terms.parallel)
-    spend.load(session)
     engine.on_entry = spend.add
     engine.session_limit = spend.near
     engine.answer_limit = spend.reached

@@ -296,6 +296,8 @@ def _work(
             approve=call.approve,
             earlier_answer=lambda: stored.read_answer(session),
         )
+        if equipment.spend is not None:
+            equipment.spend.load(session)
         try:
             result = asyncio.run(_until_stopped(coordinator, equipment.engine, stopper))
         except asyncio.CancelledError:

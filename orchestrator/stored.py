@@ -24,6 +24,7 @@ from subagents.codebase.types import SnapshotId
 from subagents.engine import Answer, Statement
 
 ANSWER_SCHEMA = Schema(name="leadline/answer", version=1)
+COMPACTED_SCHEMA = Schema(name="leadline/compacted", version=1)
 ANSWER = "answer.json"
 
 ReportStatus = Literal["answered", "not_found", "partial", "interrupted", "failed"]
@@ -121,10 +122,27 @@ def set_answer_aside(session: Session, number: int) -> None:
         session.write_document(f"answers/{number}.json", ANSWER_SCHEMA, session.read_document(ANSWER, ANSWER_SCHEMA))
 
 
+def forget_earlier(session: Session) -> int:
+    """No longer send earlier answers along with further questions; returns how many. They stay on disk."""
+    answers = len(session.read_manifest().rounds) + session.has(ANSWER)
+    forgotten = answers - _first_sent(session)
+    session.write_document("compacted.json", COMPACTED_SCHEMA, {"answers": answers})
+    return forgotten
+
+
+def _first_sent(session: Session) -> int:
+    """Number of the first round whose answer is still sent along."""
+    if not session.has("compacted.json"):
+        return 0
+    return Fields(session.read_document("compacted.json", COMPACTED_SCHEMA), "compacted.json").integer(
+        "answers", low=0, high=1 << 30
+    )
+
+
 def earlier_answers(session: Session, manifest: Manifest) -> str:
     """Questions asked before in this session and how they were answered, each cut short; for a further question."""
     parts = []
-    for number in range(len(manifest.rounds)):
+    for number in range(_first_sent(session), len(manifest.rounds)):
         name = f"answers/{number}.json"
         if session.has(name):
             try:
@@ -233,6 +251,46 @@ def tasks_text(report: Report) -> str:
         for t in report.tasks
     ]
     return "\n".join(lines) or "no tasks"
+
+
+# --- cost ---
+
+
+def cost_document(session: Session) -> dict[str, object]:
+    """What each task, plan and answer took, read off the manifest; `lines` adds up to `total`."""
+    manifest = session.read_manifest()
+    lines: list[dict[str, object]] = [
+        {"name": r.id, "role": r.task.role, "phase": r.phase, "attempts": r.attempts, "usage": dict(r.usage)}
+        for r in manifest.tasks
+    ]
+    lines.append({"name": "coordinator", "role": "", "phase": 0, "attempts": 1, "usage": dict(manifest.overhead)})
+    return {"session": manifest.session, "lines": lines, "total": manifest.usage}
+
+
+_COLUMNS = ("requests", "input_tokens", "cache_write_tokens", "cache_read_tokens", "output_tokens")
+
+
+def cost_text(session: Session) -> str:
+    """A table: requests, input by how it was billed, output, and money where a price is configured."""
+    manifest = session.read_manifest()
+    rows = [(r.id, r.usage) for r in manifest.tasks]
+    rows += [("coordinator", manifest.overhead), ("total", manifest.usage)]
+    head = f"{'':18} {'requests':>9} {'uncached':>10} {'written':>10} {'read':>10} {'output':>10}  money"
+    return "\n".join([head, *(_cost_line(name, usage) for name, usage in rows), *_unknown(manifest.usage)])
+
+
+def _cost_line(name: str, usage: Mapping[str, float]) -> str:
+    numbers = [f"{usage.get(column, 0):{9 if column == 'requests' else 10},.0f}" for column in _COLUMNS]
+    money = [f"{amount:,.4f} {key[5:].upper()}" for key, amount in usage.items() if key.startswith("cost_")]
+    return f"{name:18} {' '.join(numbers)}  {''.join(money) or 'no price'}"
+
+
+def _unknown(usage: Mapping[str, float]) -> list[str]:
+    count = usage.get("unknown_requests", 0)
+    if not count:
+        return []
+    most = f"{usage['unknown_input_bound']:,.0f} tokens in and {usage['unknown_output_bound']:,.0f} out"
+    return [f"{count:,.0f} requests whose usage was not reported or was lost: at most {most} on top"]
 
 
 # --- evidence ---

@@ -32,9 +32,9 @@ def explore(*, repo: str, question: str, engine: str, scope: Sequence[str], quie
     name, why = engines.choose(engine, settings)
     if not quiet:
         say(f"engine {name}: {why}")
-    call, as_json = _call(settings, options)
+    call, as_json = call_of(settings, options)
     request = runs.Request(repo=Path(repo), question=question, engine=name, scope=tuple(scope), call=call)
-    return _reported(lambda view, announce: runs.start(request, settings, view, announce), as_json=as_json, quiet=quiet)
+    return reported(lambda view, announce: runs.start(request, settings, view, announce), as_json=as_json, quiet=quiet)
 
 
 def resume(
@@ -43,22 +43,22 @@ def resume(
     """Go on with a session and print the answer."""
     settings = load_settings(os.environ)
     entry = _to_resume(settings, session)
-    call, as_json = _call(settings, options)
+    call, as_json = call_of(settings, options)
     call = replace(call, limits=replace(call.limits, only_failed=retry_failed))
     if rebase:
-        return _reported(
+        return reported(
             lambda view, announce: runs.rebased(entry, call, settings, view, announce), as_json=as_json, quiet=quiet
         )
     if not quiet and entry.status == "finished":
         say(f"session {entry.id} is finished; nothing runs again")
-    return _reported(
+    return reported(
         lambda view, announce: runs.again(entry, call, settings, view, announce, takeover=takeover),
         as_json=as_json,
         quiet=quiet,
     )
 
 
-def _call(settings: Settings, options: Mapping[str, Any]) -> tuple[runs.Call, bool]:
+def call_of(settings: Settings, options: Mapping[str, Any]) -> tuple[runs.Call, bool]:
     """(what this call allows, whether it prints JSON) out of the options that explore, resume and ask share."""
     limits = RunLimits(
         parallel=options["parallel"] or settings.parallel,
@@ -95,7 +95,7 @@ def _to_resume(settings: Settings, session: str | None) -> SessionEntry:
     return entry
 
 
-def _reported(work: Callable[[View, Callable[[str], None]], Report], *, as_json: bool, quiet: bool) -> int:
+def reported(work: Callable[[View, Callable[[str], None]], Report], *, as_json: bool, quiet: bool) -> int:
     view = make_view(quiet=quiet, stream=sys.stderr)
     known: list[str] = []
 

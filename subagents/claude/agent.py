@@ -275,7 +275,7 @@ class Agent:
             turn=self.history.next_number,
             kind=kind,
             usage=usage,
-            bound_input=bound if bound is not None else self.meter.calibrated(size or 0),
+            bound_input=bound if bound is not None else self.meter.bound(size or 0),
             bound_output=self.fixed.max_tokens,
             cleared=bool(self._edited),
         )

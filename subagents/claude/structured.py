@@ -158,7 +158,7 @@ class Asker:
             turn=self.transcript.history.next_number,
             kind=kind,
             usage=usage,
-            bound_input=self.meter.calibrated(size),
+            bound_input=self.meter.bound(size),
             bound_output=self.fixed.max_tokens,
         )
 
