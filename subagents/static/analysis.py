@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -34,7 +35,11 @@ from subagents.static.source import Sources
 from subagents.static.targets import Target, resolve
 
 MAX_SEEDS = 24
-MAX_MEMBERS = 8
+MAX_ALIKE = 3
+NAMED_SCORE = 1.9
+"""At least this for what the question names."""
+"""Ranked seeds of one simple name, and of one file: what is alike must not crowd out the rest."""
+MAX_MEMBERS = 6
 
 
 class Analysis:
@@ -159,6 +164,7 @@ class Analysis:
     def _find_seeds(self) -> list[tuple[Symbol, float]]:
         index, finder = self.workspace.index, self.workspace.finder
         found: dict[Key, tuple[Symbol, float]] = {}
+        named: Counter[str] = Counter()
 
         def keep(symbol: Symbol, score: float) -> None:
             role = path_role(symbol.path)
@@ -169,20 +175,24 @@ class Analysis:
             ):
                 return
             if symbol.kind in FUNCTION_KINDS:
-                found.setdefault(key_of(symbol), (symbol, score))
+                crowd = max(named[symbol.name], named[symbol.path] - 1)
+                if key_of(symbol) not in found and (crowd < MAX_ALIKE or score >= NAMED_SCORE):
+                    named.update((symbol.name, symbol.path))
+                    found.setdefault(key_of(symbol), (symbol, score))
             elif symbol.kind in TYPE_KINDS:
                 for member in self._members(symbol):
-                    found.setdefault(key_of(member), (member, score * 0.8))
+                    keep(member, score if score >= NAMED_SCORE else score * 0.8)
 
         for target in self.targets():
             if target.symbol is not None and target.exact:
                 keep(target.symbol, 2.0)
-        hits = finder.find_symbols(self.question.search_text, limit=80)
+        hits = finder.find_symbols(self.question.search_text, limit=120)
         best = max((hit.score for hit in hits), default=1.0) or 1.0
         ranked = []
         for hit in hits:
             matches = self.relevance.matches(hit.symbol, ())
-            ranked.append((0.5 * hit.score / best + self.relevance.value(matches), hit.symbol))
+            whole = 0.4 if len(self.question.strong_terms) > 1 and self.relevance.coverage(matches) > 0.99 else 0.0
+            ranked.append((0.5 * hit.score / best + self.relevance.value(matches) + whole, hit.symbol))
         ranked.sort(key=lambda item: (-item[0], item[1].path, item[1].start))
         for score, symbol in ranked:
             keep(symbol, score)

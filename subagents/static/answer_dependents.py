@@ -193,7 +193,7 @@ def _table(facts: Facts, number: int, writer: Writer, about: str) -> None:
     rows.sort(key=lambda row: ("tests" in row[0][1], row[0][2] == "may call"))
     if about and rows:
         writer.block(f"Dependents of{about}:")
-    writer.table(("folder", "role", "how", "lines / files", "for example"), rows[:16])
+    writer.table(("folder", "role", "how", "lines / files", "for example"), rows[:20])
 
 
 def use_bullets(facts: Facts, writer: Writer, number: int, title: str, limit: int) -> None:

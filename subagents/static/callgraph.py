@@ -293,7 +293,7 @@ class GraphBuilder:
                     if edge.caller not in seen:
                         seen.add(edge.caller)
                         following.append(edge.caller)
-                if len(self.graph.matches) > MAX_NODES:
+                if len(self.graph.matches) > MAX_NODES // 2:
                     self.graph.cut += 1
                     return
             frontier = following[:40]
@@ -497,12 +497,23 @@ _DYNAMIC = re.compile(r"(?:\.|->|::|\b(?=[A-Z_]{3}))[A-Za-z_]\w{2,}\s*\[[^\]\n]{
 _POINTER = re.compile(r"(?:->|\.)\w*->\w+\(|\w->\w+\(|\(\*\w+\)\s*\(")
 
 
+_CALLED = re.compile(r"(?<![\w.>:])([a-z_]\w{3,})\(")
+_LOCAL = re.compile(r"^\s*(?:let |var |const |mut )*([a-z_][\w]*(?:\s*,\s*[a-z_]\w*)*)\s*(?::?=)(?!=)")
+
+
 def dynamic_call(symbol: Symbol, sources: Sources) -> str:
     """The first line of a body that calls what stands in a table or behind a function pointer, or an empty text."""
     pointers = symbol.path.endswith((".c", ".h", ".cc", ".cpp"))
+    assigned: dict[str, str] = {}
     for _, row in sources.code(symbol, limit=400)[1:]:
         if _DYNAMIC.search(row) or (pointers and _POINTER.search(row)):
             return row.strip()
+        for name in _CALLED.findall(row):
+            if name in assigned and not pointers:
+                return f"{assigned[name]} {row}".strip()
+        target = _LOCAL.match(row)
+        if target:
+            assigned.update(dict.fromkeys(re.findall(r"[A-Za-z_]\w{3,}", target.group(1)), row.strip()))
     return ""
 
 

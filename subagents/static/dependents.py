@@ -15,7 +15,7 @@ from subagents.static.roles import package_of, path_role
 from subagents.static.source import Sources
 from subagents.static.targets import Target
 
-MAX_GROUPS = 8
+MAX_GROUPS = 14
 MAX_EXAMPLES = 3
 MAX_FILES = 400
 MAX_REFERENCES = 400
@@ -51,12 +51,10 @@ def target_draft(target: Target, sources: Sources, number: int = 0, defines: Seq
             relevance=1.0 - 0.05 * number,
             data={"step": "target", "target": "symbol", "number": number, "exact": target.exact, **symbol_data(symbol)},
         )
-    cited = next(
-        (path for path in sorted(target.files, key=_first) if sources.line(path, 1) or sources.lines(path, 1, 5)), None
-    )
-    if cited is None:
+    head = next((at for at in map(sources.head, sorted(target.files, key=_first)[:20]) if at is not None), None)
+    if head is None:
         return None
-    line = next((n for n, row in sources.lines(cited, 1, 30) if row.strip()), 1)
+    cited, line, _ = head
     what = "file" if target.kind == "file" else f"folder of {plural(len(target.files), 'file')}"
     return Draft(
         claim=f"`{target.name}` is a {what} of this snapshot.",

@@ -88,6 +88,10 @@ class Sources:
             return []
         return [(n, text.lines[n - 1]) for n in range(max(1, start), min(end, len(text.lines)) + 1)]
 
+    def head(self, path: str) -> tuple[str, int, int] | None:
+        """The first line with something on it, as a citation; None when there is none."""
+        return next(((path, n, n) for n, row in self.lines(path, 1, 400) if row.strip()), None)
+
     def code(self, symbol: Symbol, limit: int = 600) -> list[tuple[int, str]]:
         """Lines of a definition's body that are no comment and no doc string, signature included."""
         return list(_code_lines(self.lines(symbol.path, symbol.start, min(symbol.end, symbol.start + limit))))

@@ -52,7 +52,8 @@ def _languages(index: CodeIndex, job: Job) -> Iterator[Draft]:
             if language not in first or (path_role(first[language]) != "code" and path_role(path) == "code"):
                 first[language] = path
     ordered = sorted(files.items(), key=lambda item: (-item[1], item[0]))
-    cited = [(first[name], 1, 1) for name, _ in ordered[:3] if job.analysis.sources.lines(first[name], 1, 1)]
+    heads = [job.analysis.sources.head(first[name]) for name, _ in ordered[:3]]
+    cited = [head for head in heads if head is not None]
     if not cited:
         return
     yield Draft(
@@ -75,8 +76,7 @@ def _package(order: int, package: Package, job: Job) -> Draft | None:
     said = purpose(package, sources)
     citation: Place | None = (said.path, said.line, said.end) if said else None
     if citation is None:
-        readable = next((p for p in package.files if sources.lines(p, 1, 1)), None)
-        citation = (readable, 1, 1) if readable else None
+        citation = next((at for at in map(sources.head, package.files[:20]) if at is not None), None)
     if citation is None:
         return None
     about = f": {said.text}" if said else ""
@@ -124,8 +124,9 @@ def _entries(job: Job) -> Iterator[Draft]:
         if path_role(symbol.path) == "code" and symbol.kind in FUNCTION_KINDS and symbol.qualified == "main":
             found.append((1, symbol.path, symbol.start, "main", "main function"))
     for path in index.paths():
-        if path.endswith("__main__.py") and path_role(path) == "code" and sources.lines(path, 1, 1):
-            found.append((1, path, 1, path, "run as a module"))
+        head = sources.head(path) if path.endswith("__main__.py") and path_role(path) == "code" else None
+        if head is not None:
+            found.append((1, path, head[1], path, "run as a module"))
     for order, (_, path, number, text, what) in enumerate(sorted(set(found))[:MAX_ENTRIES]):
         yield Draft(
             claim=f"Entry point ({what}): `{shorten(text, 80)}` at {where(path, number)}.",
@@ -241,11 +242,12 @@ def cycle_drafts(job: Job) -> Iterator[Draft]:
 def hub_drafts(job: Job) -> Iterator[Draft]:
     index, sources = job.workspace.index, job.analysis.sources
     for order, (path, count) in enumerate(hubs(index)):
-        if count < 3 or not sources.lines(path, 1, 1):
+        head = sources.head(path)
+        if count < 3 or head is None:
             continue
         said = first_sentence(path, sources)
         top = next((s for s in index.symbols(path) if s.kind in FUNCTION_KINDS or s.kind in ("class", "struct")), None)
-        citation: Place = (said.path, said.line, said.end) if said else place(top) if top else (path, 1, 1)
+        citation: Place = (said.path, said.line, said.end) if said else place(top) if top else head
         yield Draft(
             claim=f"`{path}` is imported by {plural(count, 'other file')} of code.",
             kind="structure",

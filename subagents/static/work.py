@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from manifests.tasks import Task
+from scratch.recorder import CitationRejected
 from subagents.codebase.types import Skipped
 from subagents.engine import Coverage, Outcome, PhaseSummary, TaskContext, Workspace
 from subagents.static.analysis import Analysis
@@ -68,7 +69,7 @@ async def carry_out(context: TaskContext, analysis: Analysis, make: Maker, *, se
             draft = await _next(drafts, job, context.heartbeat)
             if draft is None:
                 break
-            record(draft, context)
+            record(draft, context, job)
             context.heartbeat()
     except TimeIsUp:
         timed_out = True
@@ -87,19 +88,25 @@ async def carry_out(context: TaskContext, analysis: Analysis, make: Maker, *, se
     )
 
 
-def record(draft: Draft, context: TaskContext) -> None:
-    """Through the one door; the cited lines were read to make the draft, which is said first."""
+def record(draft: Draft, context: TaskContext, job: Job) -> None:
+    """Through the one door; the cited lines were read to make the draft, which is said first.
+
+    A place that cannot be cited (a blank line, a file that is no text) is left out, and coverage says so.
+    """
     for path, start, end in draft.citations:
         context.recorder.shown(path, start, end)
-    context.recorder.record(
-        draft.claim,
-        kind=draft.kind,
-        citations=draft.citations,
-        symbols=tuple(dict.fromkeys(draft.symbols)),
-        confidence=min(1.0, max(0.0, draft.confidence)),
-        relevance=min(1.0, max(0.0, draft.relevance)),
-        data=draft.data,
-    )
+    try:
+        context.recorder.record(
+            draft.claim,
+            kind=draft.kind,
+            citations=draft.citations,
+            symbols=tuple(dict.fromkeys(draft.symbols)),
+            confidence=min(1.0, max(0.0, draft.confidence)),
+            relevance=min(1.0, max(0.0, draft.relevance)),
+            data=draft.data,
+        )
+    except CitationRejected as rejected:
+        job.truncated.append(f"left out, since it cannot be cited: {rejected}")
 
 
 async def _next(drafts: Iterator[Draft], job: Job, heartbeat: Callable[[], None]) -> Draft | None:
