@@ -6,7 +6,7 @@ from subagents.index.extras import BlobExtra
 
 EXTRA = BlobExtra(
     name="terms",
-    version=1,
+    version=2,
     extract="subagents.ranking.record:extract",
     finish="subagents.ranking.postings:finish",
 )

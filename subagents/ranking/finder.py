@@ -173,14 +173,24 @@ def symbol_scores(
     table = ranking.table
     if not table.symbols:
         return None
+    several = list(table.symbols.values())
     files = np.concatenate([np.full(len(found.places), file) for file, found in table.symbols.items()])
-    places = np.concatenate([found.places for found in table.symbols.values()])
-    own = np.concatenate([found.scores for found in table.symbols.values()])
-    top = float(own.max())
+    places = np.concatenate([found.places for found in several])
+    words = np.concatenate([found.scores for found in several])
+    names = np.concatenate([found.names for found in several])
+    lines = np.concatenate([found.lines for found in several])
+    is_type = np.concatenate([found.is_type for found in several])
+    top = float(words.max())
     if top <= 0:
         return None
-    scores = SYMBOL_WEIGHTS["file"] * ranking.scores[files] + SYMBOL_WEIGHTS["words"] * own / top
-    shown = own > 0
+    scores = (
+        SYMBOL_WEIGHTS["file"] * ranking.scores[files]
+        + SYMBOL_WEIGHTS["words"] * words / top
+        + SYMBOL_WEIGHTS["name"] * names / max(float(names.max()), 1e-9)
+        + SYMBOL_WEIGHTS["length"] * np.log1p(lines)
+        + SYMBOL_WEIGHTS["type"] * is_type
+    )
+    shown = words > 0
     return files[shown], places[shown], scores[shown]
 
 

@@ -9,7 +9,7 @@ Layout of a record, little endian: the header (see `_HEADER`), then arrays one a
     lines       u16 or u32[pairs]  the lines each term stands on, ascending, each once
     words       u16 or u32[n + 1]  words up to the end of each line: lengths of stretches of lines
     counts      u8[terms, 4]       occurrences in code, comments, strings, names of definitions; 255 is "or more"
-    kinds       u8[symbols]        1 for a definition with a body of its own, 0 for a constant, a field and the like
+    kinds       u8[symbols]        SMALL, CALLABLE or TYPE
 
 The order of definitions is that of `CodeIndex.symbols`.
 """
@@ -37,8 +37,12 @@ if TYPE_CHECKING:
 FIELDS = ("code", "comment", "string", "name")
 CODE_FIELD, COMMENT_FIELD, STRING_FIELD, NAME_FIELD = range(4)
 
-SMALL_KINDS = frozenset({"constant", "variable", "field", "property", "type", "macro"})
-"""Definitions too small to be what a question is about on their own."""
+SMALL, CALLABLE, TYPE = range(3)
+_KINDS = {
+    "function": CALLABLE, "method": CALLABLE, "constructor": CALLABLE,
+    "module": TYPE, "class": TYPE, "interface": TYPE, "struct": TYPE, "enum": TYPE, "trait": TYPE, "namespace": TYPE,
+}  # fmt: skip
+"""Other kinds are SMALL: on their own too little to be what a question is about."""
 
 _HEADER = struct.Struct("<10I")
 """terms, pairs, lines, words, the four lengths, symbols, names."""
@@ -223,7 +227,7 @@ def _names(symbols: Sequence[Symbol]) -> _Names:
         exact.add(".".join(tail))
         made.starts.append(symbol.start)
         made.finishes.append(symbol.end)
-        made.kinds.append(0 if symbol.kind in SMALL_KINDS else 1)
+        made.kinds.append(_KINDS.get(symbol.kind, SMALL))
         made.keys.extend({key for part in tail for key in keys(part)})
         made.ends.append(len(made.keys))
     made.counts.update({exact_name(name): 1 for name in exact})

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 from subagents.ranking.corpus import Corpus, Found
 from subagents.ranking.places import dotted_places, named_places, traced_places
 from subagents.ranking.query import Query
-from subagents.ranking.record import CODE_FIELD, COMMENT_FIELD, NAME_FIELD, STRING_FIELD, Record, exact_name
+from subagents.ranking.record import (
+    CODE_FIELD,
+    COMMENT_FIELD,
+    NAME_FIELD,
+    SMALL,
+    STRING_FIELD,
+    TYPE,
+    Record,
+    exact_name,
+)
 from subagents.ranking.words import key_of, keys
 
 if TYPE_CHECKING:
@@ -44,6 +53,10 @@ class SymbolScores:
 
     places: NDArray[np.int64]
     scores: Numbers
+    names: Numbers
+    """What the words of the question in each definition's name are worth."""
+    lines: NDArray[np.int64]
+    is_type: NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -312,7 +325,8 @@ class Signs:
         table.signs["test"] = corpus.has_role("test").astype(float)
         table.signs["side"] = corpus.has_role("side").astype(float)
         table.signs["document"] = corpus.has_role("document").astype(float) * (0.3 if query.wants_docs else 1.0)
-        table.signs["configuration"] = corpus.has_role("configuration").astype(float) * (0.5 if query.wants_config else 1.0)
+        configuration = corpus.has_role("configuration").astype(float)
+        table.signs["configuration"] = configuration * (0.5 if query.wants_config else 1.0)
 
     # --- second round: the most promising files ---
 
@@ -330,19 +344,13 @@ class Signs:
                 continue
             view = LineView(record, wanted, worth)
             raw["passage"][file] = view.passage()
-            scores = view.symbols()
-            if scores is not None:
-                table.symbols[file] = scores.scores
-                raw["symbol"][file] = float(scores.scores.scores.max())
-                raw["symbol_name"][file] = scores.best_name
+            found = view.symbols()
+            if found is not None:
+                table.symbols[file] = found
+                raw["symbol"][file] = float(found.scores.max())
+                raw["symbol_name"][file] = float(found.names.max())
         for name, values in raw.items():
             table.signs[name] = scaled(values, self.counted)
-
-
-@dataclass(slots=True)
-class _Judged:
-    scores: SymbolScores
-    best_name: float
 
 
 class LineView:
@@ -378,11 +386,11 @@ class LineView:
         window = counted[:-1] + counted[1:]
         return float((window / (window + 1.0) @ self.value).max())
 
-    def symbols(self) -> _Judged | None:
+    def symbols(self) -> SymbolScores | None:
         import numpy as np
 
         record = self.record
-        places = np.flatnonzero(record.kinds > 0)
+        places = np.flatnonzero(record.kinds != SMALL)
         if not len(places):
             return None
         starts = record.starts[places].astype(np.int64)
@@ -402,8 +410,8 @@ class LineView:
         full[self.present] = tf
         full += SYMBOL_NAME_BONUS * named
         scores = self.worth @ (full / (full + norm))
-        best_name = float((self.worth @ named).max())
-        return _Judged(SymbolScores(places, scores), best_name)
+        lines = record.finishes[places].astype(np.int64) - starts + 1
+        return SymbolScores(places, scores, self.worth @ named, lines, record.kinds[places] == TYPE)
 
     def named(self, places: NDArray[np.int64]) -> Numbers:
         """1 where a term stands in the name of a definition or of what it is nested in."""

@@ -14,7 +14,7 @@ from subagents.ranking.finder import RankedFinder, open_finder
 
 FILES = {
     "README.md": "# Ferry\n\nBooks seats on ferries. See the timetable.\n",
-    "docs/guide.md": "# Guide\n\nHow the timetable is loaded, and how seats are booked. Timetable timetable timetable.\n",
+    "docs/guide.md": "# Guide\n\nHow the timetable is loaded, and how seats are booked. Timetable timetable.\n",
     "ferry/__init__.py": "from ferry.booking import book\nfrom ferry.timetable import Timetable\n",
     "ferry/booking.py": '''"""Booking of seats."""
 from ferry.errors import SeatTaken
