@@ -31,6 +31,7 @@ from subagents.claude.stops import Trouble, as_error
 from subagents.claude.tokens import TokenMeter, raw_tokens
 from subagents.claude.transcript import Transcript
 from subagents.engine import Outcome
+from subagents.prompts import defused
 from subagents.tools.toolbox import Toolbox
 
 ASK_COUNT_AT = 0.75
@@ -115,9 +116,9 @@ class Agent:
             constraints=self.constraints,
             deliverable=self.task.deliverable,
             findings=tuple(finding_line(f) for f in key_first([f for f in findings if f.kind != "open_question"])),
-            open_questions=desk.open_questions(),
-            notes=tuple(desk.notes[-12:]),
-            searched=tuple(desk.searched[-30:][::-1]),
+            open_questions=tuple(defused(q) for q in desk.open_questions()),
+            notes=tuple(defused(note) for note in desk.notes[-12:]),
+            searched=tuple(defused(line) for line in desk.searched[-30:][::-1]),
             read=desk.read_lines(),
             budget=self._budget_line(),
             step=self.history.next_number,

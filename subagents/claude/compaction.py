@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from subagents.claude.history import Edits, History
 from subagents.claude.messages import Pair
 from subagents.claude.tokens import text_tokens
+from subagents.prompts import defused
 
 SAID_CHARS = 400
 RECORDING = ("record_finding", "note", "update_open_questions")
@@ -71,7 +72,7 @@ def summary_of(pairs: Sequence[Pair], *, max_tokens: int, full_text_ref: str = "
             body.extend(kept)
     if full_text_ref:
         body.append(f"In full, with the evidence of each call: read_evidence {full_text_ref[:19]}")
-    return "\n".join([*head, *body, FOOTER])
+    return "\n".join([head[0], *(defused(line) for line in (*head[1:], *body)), FOOTER])
 
 
 def full_text(pairs: Sequence[Pair]) -> str:

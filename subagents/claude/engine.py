@@ -25,6 +25,7 @@ from subagents.claude.context import ContextKeeper, ContextPolicy
 from subagents.claude.history import Edits, History
 from subagents.claude.ledger import Entry, EntryKind
 from subagents.claude.planning import CheckTasks
+from subagents.claude.report import setting_of
 from subagents.claude.state_block import finding_line, key_first
 from subagents.claude.stops import Trouble, as_error
 from subagents.claude.store import EngineStore
@@ -238,16 +239,22 @@ class ClaudeEngine:
             server_edits=self._server_edits(facts, policy) if policy.server_side else None,
             ask_diagnostics=self.settings.diagnostics,
         )
-        self._begin_or_resume(agent, context)
+        self._begin_or_resume(agent, context, facts.window_tokens)
         fixed_raw = raw_tokens(list(fixed.tools)) + raw_tokens([fixed.role_prompt, fixed.brief])
         check_fixed_part(meter.calibrated(fixed_raw + text_tokens(agent.history.opening)), policy.budget_tokens)
         return agent
 
-    def _begin_or_resume(self, agent: Agent, context: TaskContext) -> None:
+    def _begin_or_resume(self, agent: Agent, context: TaskContext, window_tokens: int) -> None:
         transcript, fixed_hash = agent.transcript, hash_of(agent.fixed)
         if transcript.is_new or transcript.ended not in ("", "finished"):
             opening = self.opening(agent, context)
-            transcript.begin(opening, model=agent.fixed.model, fixed_hash=fixed_hash, edits=Edits())
+            transcript.begin(
+                opening,
+                model=agent.fixed.model,
+                fixed_hash=fixed_hash,
+                edits=Edits(),
+                setting=setting_of(agent.fixed, window_tokens=window_tokens, budget_tokens=agent.budget_tokens),
+            )
             agent.restore_costs()
             return
         agent.restore()

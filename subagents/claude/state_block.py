@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from scratch.findings import Finding
 from subagents.claude.tokens import text_tokens
+from subagents.prompts import defused
 
 OPEN, CLOSE = "<state>", "</state>"
 
@@ -94,7 +95,7 @@ def finding_line(finding: Finding) -> str:
     """One line: id, claim verbatim, citations."""
     where = ", ".join(citation.where for citation in finding.citations)
     mark = "" if finding.status == "verified" else f" ({finding.status})"
-    return f"[{finding.id[:9]}]{mark} {' '.join(finding.claim.split())}" + (f" ({where})" if where else "")
+    return defused(f"[{finding.id[:9]}]{mark} {' '.join(finding.claim.split())}" + (f" ({where})" if where else ""))
 
 
 def key_first(findings: Sequence[Finding]) -> list[Finding]:

@@ -48,7 +48,7 @@ FetchEvidence = Callable[[str], bytes]
 """Bytes of an evidence reference. Raises StateError for one that is not there."""
 
 
-def _no_evidence(ref: str) -> bytes:
+def no_evidence(ref: str) -> bytes:
     raise StateError(f"evidence {ref} is not there", hint="the session is damaged; `leadline doctor` says more")
 
 
@@ -57,7 +57,7 @@ class Transcript:
     """The record in memory and on disk. `history` is what `assemble` needs; the last pair may be open."""
 
     log: Log
-    evidence: FetchEvidence = _no_evidence
+    evidence: FetchEvidence = no_evidence
     history: History = field(default_factory=lambda: History(opening=""))
     results: dict[str, ToolResult] = field(default_factory=dict)
     """Results of the open step that are on disk already, by call."""
@@ -84,8 +84,18 @@ class Transcript:
 
     # --- writing ---
 
-    def begin(self, opening: str, *, model: str, fixed_hash: str, edits: Edits) -> None:
-        body = {"k": "open", "opening": opening, "model": model, "fixed": fixed_hash, "edits": _edits_json(edits)}
+    def begin(
+        self, opening: str, *, model: str, fixed_hash: str, edits: Edits, setting: Mapping[str, object] | None = None
+    ) -> None:
+        """`setting` is what reports need of the fixed part and the window; the loop never reads it."""
+        body = {
+            "k": "open",
+            "opening": opening,
+            "model": model,
+            "fixed": fixed_hash,
+            "edits": _edits_json(edits),
+            "setting": dict(setting or {}),
+        }
         self.log.append(body)
         self._take(body)
 
@@ -181,6 +191,16 @@ class Transcript:
                     hint="`leadline doctor` says what can be saved",
                 ) from error
         return self
+
+    @staticmethod
+    def entry_of(body: Mapping[str, Any]) -> Entry:
+        """The ledger's entry in a record that has one. Raises StateError for a malformed one."""
+        try:
+            return entry_from_json(body["entry"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StateError(
+                f"a transcript's ledger entry is malformed: {error}", hint="`leadline doctor` says what can be saved"
+            ) from error
 
     def _take(self, body: Mapping[str, Any]) -> None:
         match body["k"]:

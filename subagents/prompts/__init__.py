@@ -46,9 +46,27 @@ def render(name: str, **values: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) if lines else ""
 
 
+FRAMES = (
+    "state",
+    "earlier_steps",
+    "ranked_hits",
+    "phase_summary",
+    "recovered_findings",
+    "repository_brief",
+)
+"""Tags that the program alone may write: what they hold is taken for the program's word or for framed data."""
+_FRAME = re.compile(rf"<\s*(/?)\s*({'|'.join(FRAMES)})", re.IGNORECASE)
+
+
+def defused(text: str) -> str:
+    """Text from outside, in which none of the program's own frames can be opened or closed."""
+    return _FRAME.sub(r"<\1_\2", text) if "<" in text else text
+
+
 def as_data(kind: str, text: str) -> str:
     """Text from outside, framed as data under a tag of this kind; a closing tag inside it is defused."""
     if not text.strip():
         return ""
-    inside = re.sub(rf"<(/?)\s*{re.escape(kind)}", r"<\1_" + kind.replace("\\", ""), text, flags=re.IGNORECASE)
+    own = re.compile(rf"<\s*(/?)\s*({re.escape(kind)})", re.IGNORECASE)
+    inside = own.sub(r"<\1_\2", defused(text))
     return f"<{kind}>\n{inside}\n</{kind}>"

@@ -18,6 +18,7 @@ import orjson
 from manifests.errors import EngineError, LeadlineError, StateError
 from subagents.claude.messages import ToolResult, ToolUse
 from subagents.engine import TaskStopped
+from subagents.prompts import defused
 from subagents.tools.desk import Desk, as_tool_error
 from subagents.tools.output import ToolError, ToolOutput
 from subagents.tools.schema import Tool
@@ -96,7 +97,7 @@ class Toolbox:
             result = ToolResult(
                 tool_use_id=call.id,
                 tool=call.name,
-                text=self.desk.redact(error.text)[: self._most],
+                text=self._clean(error.text)[: self._most],
                 is_error=True,
                 log=f"{call.name}: error {error.code}",
             )
@@ -151,15 +152,15 @@ class Toolbox:
 
     def _took(self, call: ToolUse, tool: Tool, output: ToolOutput, key: bytes, step: int) -> ToolResult:
         desk = self.desk
-        text = desk.redact(output.text)
+        text = self._clean(output.text)
         whole = text
         if len(text) > self._most:
             text = f"{text[: self._most]}\n[... cut: {len(text) - self._most:,} more characters in evidence]"
             output = replace(output, shown=still_shown(output.shown, text))
         desk.took(output)
-        digest, evidence = desk.redact(output.digest), ""
+        digest, evidence = self._clean(output.digest), ""
         if not output.keep:
-            raw = desk.redact(output.raw) if output.raw else whole
+            raw = self._clean(output.raw) if output.raw else whole
             evidence = desk.recorder.evidence(
                 raw.encode("utf-8", "surrogatepass"), tool=tool.name, arguments=dict(call.input)
             )
@@ -175,9 +176,13 @@ class Toolbox:
             digest="" if output.keep else f"[result cleared] {digest}",
             evidence=evidence,
             keep=output.keep,
-            log=desk.redact(output.log),
+            log=self._clean(output.log),
             shown=tuple(output.shown),
         )
+
+    def _clean(self, text: str) -> str:
+        """Without secrets, and without anything that could pass for the program's own frames."""
+        return defused(self.desk.redact(text))
 
     def _new_lines(self, output: ToolOutput) -> int:
         new = 0
@@ -192,8 +197,8 @@ class Toolbox:
         """An identical call: a pointer while its answer still stands, the answer once more when that was cleared."""
         known.times += 1
         said = f"Same call as in step {known.step + 1}."
-        text = self.desk.redact(known.output.text)[: self._most]
-        digest = f"{said} {self.desk.redact(known.output.digest)} [evidence {known.evidence[:SHORT_REF]}]"
+        text = self._clean(known.output.text)[: self._most]
+        digest = f"{said} {self._clean(known.output.digest)} [evidence {known.evidence[:SHORT_REF]}]"
         if known.step >= visible_from:
             text, body_digest = f"{said} Its result stands above, unchanged.", ""
         elif known.times > 3:
@@ -207,7 +212,7 @@ class Toolbox:
             text=text,
             digest=body_digest,
             evidence=known.evidence,
-            log=f"{self.desk.redact(known.output.log)} (again)",
+            log=f"{self._clean(known.output.log)} (again)",
         )
 
     def restore(self, step: int, call: ToolUse, result: ToolResult) -> None:
