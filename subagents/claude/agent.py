@@ -256,7 +256,7 @@ class Agent:
     def _account_failure(self, trouble: Trouble, reader: StreamReader, size: int) -> None:
         """A request that broke may have been charged: what it reported, else unknown up to a bound."""
         if not reader.started and not trouble.may_be_charged:
-            self.transcript.pending = None
+            self.transcript.refused()
             return
         usage = replace(usage_of(reader.usage), output=None) if reader.started else Usage()
         entry = self._entry(usage, "cut", size)

@@ -135,7 +135,8 @@ class Asker:
                 if reader.started or trouble.may_be_charged:
                     usage = replace(usage_of(reader.usage), output=None) if reader.started else Usage()
                     self._account(self._entry(usage, "cut", size), durable=True)
-                self.transcript.pending = None
+                else:
+                    self.transcript.refused()
                 if trouble.kind == "throttled":
                     self.brake.refused(trouble)
                     continue

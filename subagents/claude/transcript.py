@@ -10,6 +10,7 @@ tool result is lost. Results that equal their evidence are stored once, as evide
     user    closes the step: its results not yet recorded, notices, state block, edits, seconds
     edit    edits made because a request did not fit; replaces the newest state block
     sent    a request is about to leave: if nothing follows, a crash lost its reply, and its cost is unknown, not zero
+    refused it cost nothing after all
     cost    usage of a request that gave no reply of the conversation (cut streams, retries)
     end     how the task ended
 """
@@ -151,6 +152,11 @@ class Transcript:
         self.log.append({"k": "sent", "entry": entry_to_json(entry)}, sync=False)
         self.pending = entry
 
+    def refused(self) -> None:
+        """The request that left last cost nothing: it was refused before a model saw it."""
+        self.log.append({"k": "refused"}, sync=False)
+        self.pending = None
+
     def settle(self) -> None:
         """Put on record that the reply to the last request of an earlier process is lost."""
         if self.pending is not None:
@@ -220,6 +226,8 @@ class Transcript:
                 self._take_edit(body)
             case "sent":
                 self.pending = entry_from_json(body["entry"])
+            case "refused":
+                self.pending = None
             case "cost":
                 self.entries.append(entry_from_json(body["entry"]))
                 self.pending = None
