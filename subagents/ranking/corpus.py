@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from subagents.ranking.record import Record, decode
-from subagents.ranking.roles import Role, is_face, role_of, subject_of
+from subagents.ranking.roles import Role, is_face, role_of
 from subagents.ranking.words import all_keys, words_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class PathTerms:
 @dataclass(frozen=True, slots=True)
 class Changes:
     """One entry for a file changed by a commit, in commit order (`commit`, `file`, `share`, `rank`); the others are by
-    commit, but `words`, which is by file."""
+    commit."""
 
     commit: NDArray[np.int64]
     file: NDArray[np.int64]
@@ -62,7 +62,6 @@ class Changes:
     """0 for the newest commit that changed a file of this snapshot."""
     length: NDArray[np.float64]
     is_linked: NDArray[np.bool_]
-    words: NDArray[np.float64]
 
 
 class DamagedTerms(Exception):
@@ -193,24 +192,7 @@ class Corpus:
         ends = np.concatenate([[0], np.cumsum(commits.counts.astype(np.int64))])
         length = np.diff(ends[commits.key_ends], prepend=0).astype(float)
         rank = np.cumsum(several > 0) - 1
-        words = np.bincount(file, length[commit] * share, minlength=len(self.paths)).astype(float)
-        return Changes(commit, file, share, rank[commit], length, several > 0, words)
-
-    @cached_property
-    def twins(self) -> list[tuple[int, list[int]]]:
-        """Tests and the files they are named after."""
-        subjects: dict[str, list[int]] = {}
-        for place, role in enumerate(self.roles):
-            if role in ("code", "side"):
-                name = self.paths[place].rpartition("/")[2].partition(".")[0].lower().strip("_")
-                subjects.setdefault(name, []).append(place)
-        made = []
-        for place, role in enumerate(self.roles):
-            if role == "test":
-                several = subjects.get(subject_of(self.paths[place]), [])
-                if 0 < len(several) <= 3:
-                    made.append((place, several))
-        return made
+        return Changes(commit, file, share, rank[commit], length, several > 0)
 
     def record(self, file: int) -> Record | None:
         with self._lock:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from subagents.ranking.corpus import Corpus
 from subagents.ranking.query import Query
+from subagents.ranking.record import COMMENT_FIELD, STRING_FIELD
 from subagents.ranking.weights import WEIGHTS
 
 if TYPE_CHECKING:
@@ -23,21 +24,17 @@ _SAID = {
     "module": "its module is named in the question",
     "recent": "changed lately",
     "commits": "past commits with such messages changed it",
-    "commit_words": "commit messages about it use these words",
     "importers": "imported by files that match",
-    "twin": "the test named after it matches",
     "symbol": "one definition holds most of what is asked",
     "symbol_name": "definitions named like what is asked",
     "passage": "a few lines hold most of what is asked",
-    "coverage": "has most of the words asked",
     "mentions": "uses the identifiers written in the question",
 }
 _WITH_WORDS = {
+    "text": "text",
     "path": "path",
-    "name": "names of definitions",
     "string": "string literals",
     "comment": "comments",
-    "code": "code",
 }
 
 
@@ -80,8 +77,8 @@ def _words(corpus: Corpus, query: Query, table: Table, file: int, name: str) -> 
     record = corpus.record(file)
     if record is None:
         return []
-    column = ("code", "comment", "string", "name").index(name)
-    there = set(record.keys[record.counts[:, column] > 0].tolist())
+    counts = {"text": record.counts[:, :3].max(axis=1), "comment": record.counts[:, COMMENT_FIELD]}
+    there = set(record.keys[counts.get(name, record.counts[:, STRING_FIELD]) > 0].tolist())
     worth = table.worth
     ranked = sorted(
         (place for place, term in enumerate(query.terms) if term.key in there), key=lambda place: (-worth[place], place)

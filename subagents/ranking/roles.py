@@ -51,7 +51,6 @@ _PACKAGE_FACE = frozenset(
         "doc.go",
     }
 )
-_TEST_MARKS = re.compile(r"^test_|_tests?$|[._-]spec$|[._-]test$|_spec$|Tests?$|Spec$|TestCase$|IT$")
 
 
 def role_of(path: str) -> Role:
@@ -69,11 +68,3 @@ def role_of(path: str) -> Role:
 def is_face(path: str) -> bool:
     """A file that mostly passes on what others define: `__init__.py`, `mod.rs`, `index.ts`."""
     return path.rpartition("/")[2] in _PACKAGE_FACE
-
-
-def subject_of(path: str) -> str:
-    """The name of what a test file tests: `tests/test_forms.py` -> `forms`, `FormTests.java` -> `form`."""
-    name = path.rpartition("/")[2].partition(".")[0]
-    while (shorter := _TEST_MARKS.sub("", name)) != name:
-        name = shorter
-    return name.lower().strip("_")

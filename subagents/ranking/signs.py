@@ -16,9 +16,7 @@ from subagents.ranking.corpus import Corpus, Found
 from subagents.ranking.places import dotted_places, named_places, traced_places
 from subagents.ranking.query import Query
 from subagents.ranking.record import (
-    CODE_FIELD,
     COMMENT_FIELD,
-    NAME_FIELD,
     SMALL,
     STRING_FIELD,
     TYPE,
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 K1, B = 1.2, 0.75
-NAME_K1, NAME_B = 0.8, 0.6
 MESSAGE_K1, MESSAGE_B = 1.0, 0.6
 COMMITS_COUNTED = 5
 HALF_LIFE_COMMITS = 300
@@ -128,7 +125,6 @@ class Signs:
         raw = {**self.lexical(found), **self.commit_signs()}
         table = Table({name: scaled(values, self.counted) for name, values in raw.items()})
         table.worth = self.worth.tolist()
-        table.signs["coverage"] = self.coverage(found)
         self.names(table)
         table.signs["named"] = named_places(self.corpus, query)
         table.signs["frame"] = traced_places(self.corpus, query)
@@ -166,20 +162,11 @@ class Signs:
         made: dict[str, Numbers] = {}
         text = counts[:, :3].sum(axis=1, dtype=float)
         made["text"] = bm25(found, text, text > 0, lengths[:, :3].sum(axis=1), self.counted, self.weights, K1, B)
-        for name, column in (("code", CODE_FIELD), ("comment", COMMENT_FIELD), ("string", STRING_FIELD)):
+        for name, column in (("comment", COMMENT_FIELD), ("string", STRING_FIELD)):
             tf = counts[:, column].astype(float)
             made[name] = bm25(found, tf, tf > 0, lengths[:, column], self.counted, self.weights, K1, B)
-        tf = counts[:, NAME_FIELD].astype(float)
-        made["name"] = bm25(found, tf, tf > 0, lengths[:, NAME_FIELD], self.counted, self.weights, NAME_K1, NAME_B)
         made["path"] = self.path_words()
         return made
-
-    def coverage(self, found: Found) -> Numbers:
-
-        there = found.counts[:, :3].any(axis=1)
-        total = float(self.worth.sum())
-        covered = summed(found.file[there], self.worth[found.term[there]], len(self.corpus))
-        return covered / total if total > 0 else covered
 
     def path_words(self) -> Numbers:
         import numpy as np
@@ -240,7 +227,7 @@ class Signs:
         commits = self.corpus.commits
         nothing = np.zeros(files)
         if commits is None or not len(commits.changed) or not self.keys:
-            return {"commits": nothing, "commit_words": nothing, "recent": nothing}
+            return {"commits": nothing, "recent": nothing}
         linked = self.corpus.changes
         recent = np.zeros(files)
         np.maximum.at(recent, linked.file, 0.5 ** (linked.rank / HALF_LIFE_COMMITS))
@@ -262,7 +249,6 @@ class Signs:
         likeness = summed(commit, tf / (tf + norm[commit]) * (idf * self.weights)[term], len(commits.ids))
         return {
             "commits": self.best_commits(likeness),
-            "commit_words": self.commit_words(term, commit),
             "recent": recent,
         }
 
@@ -278,22 +264,6 @@ class Signs:
         top = np.arange(len(file)) - first < COMMITS_COUNTED
         return summed(file[top], value[top], len(self.corpus))
 
-    def commit_words(self, term: NDArray[np.int64], commit: NDArray[np.int64]) -> Numbers:
-        """BM25 of all messages about a file, taken as one text."""
-        import numpy as np
-
-        linked, files = self.corpus.changes, len(self.corpus)
-        low = np.searchsorted(linked.commit, commit, "left")
-        several = np.searchsorted(linked.commit, commit, "right") - low
-        row = np.repeat(np.arange(len(commit)), several)
-        at = low[row] + np.arange(len(row)) - np.repeat(np.cumsum(several) - several, several)
-        cell, place = np.unique(term[row] * files + linked.file[at], return_inverse=True)
-        tf = summed(place.reshape(-1), linked.share[at], len(cell))
-        cell_term, cell_file = np.divmod(cell, files)
-        idf = rarity(cell_term, len(self.keys), files)
-        norm = 1.2 * (0.5 + 0.5 * linked.words / max(float(linked.words.mean()), 1e-9))
-        return summed(cell_file, tf / (tf + norm[cell_file]) * (idf * self.weights)[cell_term], files)
-
     # --- structure and priors ---
 
     def structure(self, table: Table) -> None:
@@ -308,11 +278,6 @@ class Signs:
         passed = (text[source] ** 2 / np.sqrt(np.maximum(outgoing[source], 1)))[proper]
         importers = summed(target[proper], passed, files) / np.sqrt(1 + incoming)
         table.signs["importers"] = scaled(importers, self.counted)
-        twin = np.zeros(files)
-        for test, subjects in self.corpus.twins:
-            for file in subjects:
-                twin[file] = max(twin[file], text[test])
-        table.signs["twin"] = scaled(twin, self.counted)
 
     def priors(self, table: Table) -> None:
         import numpy as np

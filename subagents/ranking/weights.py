@@ -11,12 +11,9 @@ from types import MappingProxyType
 
 SIGNS = {
     "text": "words of the question anywhere in the file",
-    "code": "words of the question in identifiers",
     "comment": "words of the question in comments and documentation",
     "string": "words of the question in string literals",
-    "name": "words of the question in names of definitions",
     "path": "words of the question in the path",
-    "coverage": "share of the question's words (by rarity) that the file has at all",
     "defines": "defines a name the question writes out; fewer definitions elsewhere count more",
     "member": "defines an `Owner.member` the question writes out",
     "mentions": "has identifiers of the question, by rarity",
@@ -27,10 +24,8 @@ SIGNS = {
     "symbol_name": "one definition named with words of the question",
     "passage": "a few lines that hold many words of the question",
     "commits": "past commits with such messages changed the file",
-    "commit_words": "words of the question in all messages of commits that changed the file",
     "recent": "changed lately",
     "importers": "files with words of the question import it",
-    "twin": "the test named after the file has words of the question",
 }
 PRIORS = {
     "size": "length, as log of the words",
@@ -40,14 +35,16 @@ PRIORS = {
     "document": "is documentation, and the question does not ask for it",
     "configuration": "is configuration or data, and the question does not ask for it",
 }
+AT_LEAST = MappingProxyType({"named": 0.8, "frame": 0.6, "module": 0.4})
+"""Signs that somebody who writes a place down has a right to, however seldom the tuning rows do."""
+SET_BY_HAND = MappingProxyType({"document": -2.5, "configuration": -2.5})
+"""Outside the fit: the tuning rows know only source files."""
 
 WEIGHTS = MappingProxyType({
-    "text": 1.0, "code": 0.7, "comment": 0.9, "string": 0.8, "name": 0.3, "path": 0.8, "coverage": 0.6, "defines": 0.6,
-    "member": 0.8, "mentions": 1.2, "named": 1.1, "frame": 0.6, "module": 0.4, "symbol": 1.0, "symbol_name": 0.5,
-    "passage": 1.2, "commits": 1.0, "commit_words": 0.8, "recent": 0.9, "importers": 0.5, "twin": 0.2,
-    "size": -0.3, "face": -0.9, "test": -2.3, "side": -1.5, "document": -2.5, "configuration": -2.5,
+    "text": 1.4, "comment": 1.0, "string": 1.0, "path": 0.95, "defines": 0.95, "member": 1.0, "mentions": 0.95,
+    "named": 0.8, "frame": 0.6, "module": 0.4, "symbol": 1.2, "symbol_name": 0.85, "passage": 1.7, "commits": 1.7,
+    "recent": 0.9, "importers": 0.5, "size": -0.36, "face": -0.9, "test": -2.4, "side": -0.5, **SET_BY_HAND,
 })  # fmt: skip
-"""`document` and `configuration` stand outside the fit: the tuning rows know only source files."""
 
 SYMBOL_WEIGHTS = MappingProxyType({"file": 0.7, "words": 4.0, "name": 1.6, "length": 0.8, "type": -1.5})
 """For definitions over the whole snapshot: the score of their file, the words of the question in them and in their
