@@ -256,7 +256,7 @@ class Coordinator:
         todo = [r.task for r in self.manifest.tasks_of(phase) if r.status != "finished"]
         allowed = self._affordable(todo[: self.agents_left])
         self._view.phase(phase, title, len(self.manifest.tasks_of(phase)))
-        summary = self._summary_before(phase)
+        summary = None if self._is_refuting(phase) else self._summary_before(phase)
         minutes_left = self._limits.max_minutes - self.manifest.usage.get("seconds", 0.0) / 60
         limits = Limits(
             parallel=self._limits.parallel,
@@ -410,17 +410,21 @@ class Coordinator:
         """Over all tasks, and what the index itself read and skipped."""
         outcomes = (read_outcome(self._session, record.id) for record in self.manifest.tasks)
         index = self._workspace.index
-        own = Coverage(files_read=frozenset(index.paths()), skipped=tuple(index.skipped()))
+        own = Coverage(
+            files_read=frozenset(index.paths()),
+            skipped=(*self._workspace.snapshot.excluded(), *index.skipped()),
+        )
         return coverages.merge([own, *(found[1].coverage for found in outcomes if found is not None)])
 
 
 def _charged(manifest: Manifest, spend: Spend) -> Manifest:
     """The manifest with what the transcripts say was spent: on each task, and outside of all tasks."""
+    names = spend.names
     for record in manifest.tasks:
-        if record.id in spend.names and (spent := spend.usage(record.id)) != record.usage:
+        if record.id in names and (spent := spend.usage(record.id)) != record.usage:
             manifest = manifest.with_task_record(replace(record, usage=spent))
     known = {record.id for record in manifest.tasks}
-    outside = add_usage(*(spend.usage(name) for name in spend.names if name not in known))
+    outside = add_usage(*(spend.usage(name) for name in names if name not in known))
     return manifest.with_overhead({n: outside[n] - manifest.overhead.get(n, 0) for n in outside})
 
 

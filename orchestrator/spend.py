@@ -7,7 +7,7 @@ sums plus what is on its way; a reserve is kept for the answer, so that a limit 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from manifests.errors import UsageError
@@ -23,6 +23,8 @@ TURN_TOKENS = 2_500
 REPLY_TOKENS = 400
 ANSWER_TOKENS = 12_000
 """Of plan and answer together: findings in, statements out."""
+LOST_OUTPUT_TOKENS = 4_000
+"""What limits count for a reply that was lost; reports give the bound, which is the longest reply that was allowed."""
 LEAST_REQUESTS = 3
 """A subagent that cannot make so many requests is not started."""
 
@@ -143,15 +145,16 @@ class Spend:
                 self.add(entry)
 
     def add(self, entry: Entry) -> None:
-        """One request; what is unknown counts with its bound."""
+        """One request; what is unknown counts with the most it can be, a lost reply with what replies are like."""
         usage = entry.usage
         input_ = usage.input_total
         tokens = (entry.bound_input if input_ is None else input_) + usage.extra_input + usage.extra_output
-        tokens += entry.bound_output if usage.output is None else usage.output
+        lost = min(entry.bound_output, LOST_OUTPUT_TOKENS)
+        tokens += lost if usage.output is None else usage.output
         prices = self._price_of(entry)
         worth = prices.equivalents(usage)
         worth += entry.bound_input * prices.write_5m if input_ is None else 0
-        worth += entry.bound_output * prices.output if usage.output is None else 0
+        worth += lost * prices.output if usage.output is None else 0
         self._largest = max(self._largest, tokens)
         for sums in (self._all, self._by_task.setdefault(entry.task, _Sum())):
             sums.add(entry, tokens, prices.money(worth) or 0.0, prices)
@@ -261,9 +264,9 @@ class Spend:
         return self._all.document(self._currency)
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> Collection[str]:
         """Everything that was charged for: ids of tasks, and names of plans and answers."""
-        return list(self._by_task)
+        return self._by_task.keys()
 
     @property
     def _currency(self) -> str | None:
@@ -300,7 +303,7 @@ def entries_of(session: Session, name: str) -> list[Entry]:
             elif kind in ("reply", "cost") and isinstance(entry, Mapping):
                 entries.append(entry_from_json(entry))
                 pending = None
-            elif kind == "end":
+            elif kind in ("refused", "end"):
                 pending = None
     except FileNotFoundError:
         return []
