@@ -86,11 +86,27 @@ class FileView:
 
     def parent(self, symbol: Symbol) -> Symbol | None:
         """What a definition is nested in."""
-        for place, known in enumerate(self.symbols):
-            if known == symbol:
-                above = self._rows[place][5]
-                return self.symbols[above] if above >= 0 else None
-        return None
+        place = self._places.get((symbol.start, symbol.end, symbol.qualified))
+        if place is None:
+            return None
+        above = self._rows[place][5]
+        return self.symbols[above] if above >= 0 else None
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int, str], int]:
+        """Place in `symbols` by what tells definitions of one file apart; the first of equals."""
+        found: dict[tuple[int, int, str], int] = {}
+        for place, symbol in enumerate(self.symbols):
+            found.setdefault((symbol.start, symbol.end, symbol.qualified), place)
+        return found
+
+    @cached_property
+    def by_tail(self) -> dict[str, list[Symbol]]:
+        """Definitions by the last part of their qualified name, in lower case, in line order."""
+        found: dict[str, list[Symbol]] = {}
+        for symbol in self.symbols:
+            found.setdefault(symbol.qualified.rpartition(".")[2].lower(), []).append(symbol)
+        return found
 
     @cached_property
     def by_qualified(self) -> dict[str, Symbol]:
@@ -372,7 +388,7 @@ class StoredIndex:
         dotted, lower = "." + wanted, ("." + wanted).lower()
         for path in self.posted("definition", tail):
             view = self.view(path)
-            for symbol in view.symbols if view else ():
+            for symbol in view.by_tail.get(tail.lower(), ()) if view else ():
                 qualified = "." + symbol.qualified
                 if qualified.endswith(dotted) or qualified.lower().endswith(lower):
                     found.append((self._rank(symbol, qualified.endswith(dotted)), symbol))
