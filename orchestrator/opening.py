@@ -33,7 +33,7 @@ def opened(root: Path, *, question: str, scope: Sequence[str], cache_dir: Path, 
     from subagents.codebase.snapshot import open_snapshot
 
     with (
-        open_snapshot(root, scope=tuple(scope)) as snapshot,
+        open_snapshot(root, scope=tuple(scope), cache=cache_dir) as snapshot,
         workspace_of(snapshot, question=question, cache_dir=cache_dir, view=view) as workspace,
     ):
         yield workspace

@@ -7,16 +7,21 @@ the explored repository: data, never instructions, and to be escaped before prin
 
 from __future__ import annotations
 
-import re
+import os
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from subagents.codebase.frozen import FrozenSnapshot
 from subagents.codebase.gitrun import GitFailed, GitTimeout, OutputTooLarge
+from subagents.codebase.library import library
 from subagents.codebase.paths import from_key, to_key
+
+if TYPE_CHECKING:
+    from git.repo.base import BlameEntry
 
 _HISTORY_BYTES = 64 * 1024 * 1024
 _SUBJECT_CHARS = 300
@@ -114,16 +119,11 @@ def line_history(
         committed = snapshot.git.run(
             ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:".encode() + entry.raw]
         )
-        if committed.decode().strip() != entry.blob:
-            return ()
-        told = snapshot.git.run(
-            ["blame", "--line-porcelain", "--no-textconv", f"-L{start},{end}", commit, "--", entry.raw],
-            timeout_s=timeout_s,
-            max_bytes=_HISTORY_BYTES,
-        )
     except GitFailed:
         return ()
-    return tuple(_origins(told))
+    if committed.decode().strip() != entry.blob:
+        return ()
+    return tuple(_origins(snapshot, commit, entry.raw, (start, end), timeout_s))
 
 
 def cochange(
@@ -201,37 +201,48 @@ def _date(seconds: bytes) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-_BLAMED = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)")
+def _origins(
+    snapshot: FrozenSnapshot, commit: str, raw: bytes, lines: tuple[int, int], timeout_s: float
+) -> Iterator[LineOrigin]:
+    """Runs of lines in line order, as GitPython reads them out of `git blame --incremental`."""
+    from git.exc import GitError
 
-
-def _origins(told: bytes) -> Iterator[LineOrigin]:
-    """Consecutive lines of one commit, out of `git blame --line-porcelain`: headers, then the line after a tab."""
+    try:
+        blamed = sorted(
+            library(snapshot.git).blame_incremental(
+                commit, os.fsdecode(raw), L=f"{lines[0]},{lines[1]}", kill_after_timeout=timeout_s
+            ),
+            key=lambda entry: entry.linenos.start,
+        )
+    except GitError:
+        return
     current: LineOrigin | None = None
-    fields: dict[bytes, bytes] = {}
-    identity, line = b"", 0
-    for row in told.split(b"\n"):
-        if row.startswith(b"\t"):
-            if current is not None and current.commit.id == identity.decode() and current.end == line - 1:
-                current = LineOrigin(start=current.start, end=line, commit=current.commit)
-            else:
-                if current is not None:
-                    yield current
-                current = LineOrigin(start=line, end=line, commit=_blamed(identity, fields))
-            fields, identity = {}, b""
-        elif not identity and (found := _BLAMED.match(row)) is not None:
-            identity, line = found[1], int(found[2])
-        else:
-            key, _, value = row.partition(b" ")
-            fields.setdefault(key, value)
+    for entry in blamed:
+        first, last = entry.linenos.start, entry.linenos.stop - 1
+        if current is not None and current.commit.id == entry.commit.hexsha and current.end == first - 1:
+            current = replace(current, end=last)
+            continue
+        if current is not None:
+            yield current
+        current = LineOrigin(start=first, end=last, commit=_blamed(entry))
     if current is not None:
         yield current
 
 
-def _blamed(identity: bytes, fields: Mapping[bytes, bytes]) -> Commit:
+def _blamed(entry: BlameEntry) -> Commit:
+    commit = entry.commit
     return Commit(
-        id=identity.decode(),
-        date=_date(fields.get(b"committer-time", b"0")),
-        author=fields.get(b"author", b"").decode(errors="replace")[:_AUTHOR_CHARS],
-        subject=fields.get(b"summary", b"").decode(errors="replace")[:_SUBJECT_CHARS],
-        paths=(to_key(fields[b"filename"]),) if b"filename" in fields else (),
+        id=commit.hexsha,
+        date=_date(str(commit.committed_date).encode()),
+        author=(commit.author.name or "").encode("utf-8", "surrogateescape").decode(errors="replace")[:_AUTHOR_CHARS],
+        subject=_text(commit.message).partition("\n")[0][:_SUBJECT_CHARS],
+        paths=(to_key(_bytes(entry.orig_path or "")),),
     )
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else os.fsencode(value)

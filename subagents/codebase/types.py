@@ -111,6 +111,10 @@ class Snapshot(Protocol):
         """Every path inside the scope, in path order, links and submodules included."""
         ...
 
+    def excluded(self) -> Sequence[Skipped]:
+        """What lies in the working tree and is no part of the snapshot, with the reason; for coverage."""
+        ...
+
     def read_bytes(self, path: str) -> bytes:
         """Exactly the bytes that hash to the entry's blob, whatever happened to the working tree since.
 
