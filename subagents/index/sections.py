@@ -26,8 +26,10 @@ _RULE = re.compile(r"""([!-/:-@[-`{-~])\1{2,}\s*$""")
 
 def sections(path: str, language: str, lines: Sequence[str]) -> tuple[DocSection, ...]:
     """In line order. Text before the first heading belongs to a section without title, level 0."""
+    if not lines:
+        return ()
     found = {"markdown": _markdown, "asciidoc": _asciidoc}.get(language, _underlined)(lines)
-    if lines and (not found or found[0][0] > 1):
+    if not found or found[0][0] > 1:
         found.insert(0, (1, 0, ""))
     ends = [start - 1 for start, _, _ in found[1:]] + [len(lines)]
     return tuple(
