@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manifests.errors import UsageError
-from orchestrator.opening import opened
+from orchestrator.opening import indexed, opened
 from orchestrator.output import print_json, print_text
 from orchestrator.report import snapshot_document
 from orchestrator.settings import load_settings
@@ -48,18 +48,22 @@ def find(
 
 def map_(*, repo: str, scope: Sequence[str], as_json: bool, quiet: bool) -> int:
     """Print the repository brief."""
+    from subagents.codebase.snapshot import open_snapshot
     from subagents.index.brief import repository_brief
 
     settings = load_settings(os.environ)
     view = make_view(quiet=quiet or as_json, stream=sys.stderr)
     try:
-        with opened(Path(repo), question="", scope=scope, cache_dir=settings.cache_dir, view=view) as workspace:
-            brief = repository_brief(workspace.snapshot, workspace.index)
-            snapshot = snapshot_document(workspace.snapshot.id)
+        with (
+            open_snapshot(Path(repo), scope=tuple(scope), cache=settings.cache_dir) as snapshot,
+            indexed(snapshot, cache_dir=settings.cache_dir, view=view) as index,
+        ):
+            brief = repository_brief(snapshot, index)
+            identity = snapshot_document(snapshot.id)
     finally:
         view.close()
     if as_json:
-        print_json({"snapshot": snapshot, **brief.to_dict()})
+        print_json({"snapshot": identity, **brief.to_dict()})
     else:
         print_text(brief.to_markdown())
     return 0
