@@ -13,6 +13,7 @@ from functools import cached_property
 
 from subagents.codebase.types import Symbol
 from subagents.engine import Workspace
+from subagents.index.brief import RepositoryBrief, repository_brief
 from subagents.static.callgraph import (
     FUNCTION_KINDS,
     TYPE_KINDS,
@@ -26,7 +27,6 @@ from subagents.static.callgraph import (
 from subagents.static.chain import Chain, ChainFinder
 from subagents.static.flow import Tools
 from subagents.static.grep import Grep
-from subagents.static.layout import is_code
 from subagents.static.prose import candidates, paragraphs, telling_names
 from subagents.static.question import Question, parse_question
 from subagents.static.relevance import Relevance
@@ -75,7 +75,17 @@ class Analysis:
     def code_paths(self) -> tuple[str, ...]:
         """Files of code that are no tests, examples or vendored copies."""
         index = self.workspace.index
-        return tuple(p for p in index.paths() if path_role(p) == "code" and is_code(index, p))
+        from subagents.index.languages import GRAMMARS
+
+        return tuple(p for p in index.paths() if path_role(p) == "code" and index.language(p) in GRAMMARS)
+
+    @cached_property
+    def brief(self) -> RepositoryBrief | None:
+        """The repository brief; None for an index that does not store what it needs."""
+        from subagents.index.code_index import StoredIndex
+
+        index = self.workspace.index
+        return repository_brief(self.workspace.snapshot, index) if isinstance(index, StoredIndex) else None
 
     @cached_property
     def prose_paths(self) -> tuple[str, ...]:

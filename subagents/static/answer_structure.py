@@ -20,7 +20,7 @@ def write(question: Question, facts: Facts, writer: Writer) -> bool:
         return False
     _short(facts, packages, writer)
     writer.end_paragraph("Short answer")
-    _table(packages, writer)
+    _table(facts, packages, writer)
     writer.block(_diagram(facts))
     _layers(facts, writer)
     _entries(facts, writer)
@@ -32,18 +32,18 @@ def write(question: Question, facts: Facts, writer: Writer) -> bool:
 
 def _short(facts: Facts, packages: Sequence[Fact], writer: Writer) -> None:
     for fact in facts.all("languages")[:1]:
-        rows = [f"{r.get('language')} ({r.get('files')} files)" for r in fact.rows("rows")[:3]]
-        writer.say(
-            f"{fact.number('indexed'):,} files were indexed; the code is {listing([str(r) for r in rows])}.", [fact.id]
-        )
-    code_packages = [p for p in packages if p.text("role") == "code"]
-    for package in code_packages[:4]:
+        if fact.text("purpose"):
+            at = writer.names.at(fact.text("path"), fact.number("line"))
+            writer.say(
+                f"In its own words: “{prose(shorten(fact.text('purpose'), 200)).rstrip('.')}” ({at}).", [fact.id]
+            )
+        rows = [f"{r.get('language')} ({r.get('files'):,} files)" for r in fact.rows("rows")[:3]]
+        writer.say(f"{fact.number('indexed'):,} files were indexed; the code is {listing(rows)}.", [fact.id])
+    for package in packages[:5]:
         said = f": {prose(shorten(package.text('purpose'), 130)).rstrip('.')}" if package.text("purpose") else ""
         biggest = f", above all {codes(package.texts('biggest'), 3)}" if not said and package.texts("biggest") else ""
-        writer.say(
-            f"{code(package.text('name'))} ({plural(package.number('files'), 'file')}, {package.number('lines'):,} lines){said}{biggest}.",
-            [package.id],
-        )
+        size = f"{plural(package.number('files'), 'file')}, {package.number('lines'):,} lines"
+        writer.say(f"{code(package.text('name'))} ({size}){said}{biggest}.", [package.id])
     hub = next(iter(facts.all("hub")), None)
     if hub is not None:
         writer.say(
@@ -57,14 +57,16 @@ def _short(facts: Facts, packages: Sequence[Fact], writer: Writer) -> None:
         writer.say(f"The strongest dependencies are {said}.", [d.id for d in depends])
 
 
-def _table(packages: Sequence[Fact], writer: Writer) -> None:
-    rows = []
+def _table(facts: Facts, packages: Sequence[Fact], writer: Writer) -> None:
+    rows: list[tuple[Sequence[str], Sequence[str]]] = []
     for package in packages:
         about = prose(shorten(package.text("purpose"), 120)) or f"largest: {codes(package.texts('biggest'), 4)}"
         at = writer.names.full(package.text("path"), package.number("line")) if package.text("purpose") else ""
         size = f"{package.number('files'):,} / {package.number('lines'):,}"
-        rows.append(((code(package.text("name")), package.text("role"), size, about, at), [package.id]))
-    writer.table(("folder", "role", "files / lines", "what it is for", "where it says so"), rows)
+        rows.append(((code(package.text("name")), size, str(package.number("layer")), about, at), [package.id]))
+    for fact in facts.all("tests"):
+        rows.append(((code(fact.text("name")), f"{fact.number('files'):,}", "", "tests", fact.text("path")), [fact.id]))
+    writer.table(("folder", "files / lines", "layer", "what it is for", "where it says so"), rows)
 
 
 def _diagram(facts: Facts) -> str:
@@ -86,11 +88,10 @@ def _layers(facts: Facts, writer: Writer) -> None:
     found: list[tuple[str, Sequence[str]]] = []
     for cycle in facts.all("cycle"):
         at = writer.names.full(cycle.text("path"), cycle.number("line"))
-        back = f", against {cycle.number('back')} the other way" if cycle.number("back") else ""
         found.append(
             (
                 f"{codes(cycle.texts('members'), 8)}; the thinnest link is {code(cycle.text('from'))} importing "
-                f"{code(cycle.text('to'))} {plural(cycle.number('count'), 'time')} ({at}){back}",
+                f"{code(cycle.text('to'))} {plural(cycle.number('count'), 'place')} ({at})",
                 [cycle.id],
             )
         )

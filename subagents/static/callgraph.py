@@ -26,10 +26,13 @@ Key = tuple[str, int, str]
 
 MAX_UP = 5
 MAX_DOWN = 5
-MAX_NODES = 260
+MAX_NODES = 320
+MAX_CLIMBED = 200
 MAX_CALLERS = 8
 HUB_CALLERS = 25
 MIN_CERTAINTY = 0.24
+VIA_CERTAINTY = 0.65
+"""Of a call through a name: somebody stored this function there, and nothing says that nobody stored another."""
 HELPER_USES = 150
 CROWDED_USES = 90
 
@@ -293,7 +296,7 @@ class GraphBuilder:
                     if edge.caller not in seen:
                         seen.add(edge.caller)
                         following.append(edge.caller)
-                if len(self.graph.matches) > MAX_NODES // 2:
+                if len(self.graph.matches) > MAX_CLIMBED:
                     self.graph.cut += 1
                     return
             frontier = following[:40]
@@ -321,7 +324,7 @@ class GraphBuilder:
                     callee=key_of(symbol),
                     path=user.path,
                     line=user.line,
-                    certainty=0.5,
+                    certainty=VIA_CERTAINTY,
                     via=holder.group(1),
                 )
                 yielded += 1
@@ -457,7 +460,7 @@ class GraphBuilder:
                     callee=key_of(target),
                     path=symbol.path,
                     line=reference.line,
-                    certainty=0.5,
+                    certainty=VIA_CERTAINTY,
                     via=name,
                 )
 

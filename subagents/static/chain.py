@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from subagents.codebase.types import Symbol
-from subagents.static.callgraph import TYPE_KINDS, Edge, Graph, Key, ordered_by_line
+from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Edge, Graph, Key, ordered_by_line
 from subagents.static.question import Question
 from subagents.static.relevance import Relevance, adjacent, name_words, stem
 from subagents.static.source import Guard, Sources
@@ -26,6 +26,7 @@ MAX_STEPS = 13
 MAX_CHILDREN = 5
 MAX_DEPTH = 6
 MAX_FEEDING = 4
+MAX_ROOTS = 100
 
 _DISPATCHED = words(
     "implementation handler handlers view views function functions callback callbacks method methods controller "
@@ -89,7 +90,7 @@ class ChainFinder:
         for chain in candidates:
             if len(chosen) >= limit:
                 break
-            if chosen and chain.score < 0.75 * chosen[0].score:
+            if chosen and chain.score < 0.85 * chosen[0].score:
                 break
             if chosen and chain.root.name in ("__init__", "constructor", "__new__"):
                 continue
@@ -121,7 +122,7 @@ class ChainFinder:
                 or graph.symbols[key].name.startswith("__")
             ):
                 roots.append(key)
-        return sorted(roots, key=lambda k: (-self._gain(k), k))[:40]
+        return sorted(roots, key=lambda k: (-self._gain(k), k))[:MAX_ROOTS]
 
     def _gain(self, key: Key) -> float:
         """What taking up this function and the best below it is worth. Depth-limited, so cycles do no harm."""
@@ -301,6 +302,17 @@ class ChainFinder:
         matches = self._graph.matches.get(key)
         return matches.by_term.get(term, 0.0) if matches else 0.0
 
+    def _is_inner(self, symbol: Symbol) -> bool:
+        """Whether a function stands inside another one, as decorators' wrappers do: a detail of that one."""
+        owner = symbol.qualified.rpartition(".")[0]
+        return (
+            bool(owner)
+            and any(
+                s.qualified == owner and s.path == symbol.path and s.kind in FUNCTION_KINDS
+                for s in self._graph.symbols.values()
+            )
+        ) or symbol.name in ("inner", "wrapper", "decorator", "wrapped", "_wrapped", "_view_wrapper")
+
     def _distinct_worth(self, steps: Sequence[Step]) -> Iterator[float]:
         """Values of the steps; a name made of the same words as earlier ones adds little."""
         seen: list[frozenset[str]] = []
@@ -328,7 +340,7 @@ class ChainFinder:
         root = (steps[0].symbol.path, steps[0].symbol.start, steps[0].symbol.qualified)
         if not self._graph.sure_callers(root) or root in self._graph.handed:
             score += 0.25
-        score += 0.5 * self._graph.fame.get(root, 0.0)
+        score += 0.5 * self._graph.fame.get(root, 0.0) - (0.6 if self._is_inner(steps[0].symbol) else 0.0)
         called = max(
             (self._graph.dynamic.get(_key(s), 0.0) for s in steps),
             default=0.0,
