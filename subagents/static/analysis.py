@@ -24,7 +24,7 @@ from subagents.static.callgraph import (
     is_declaration,
     key_of,
 )
-from subagents.static.chain import Chain, ChainFinder
+from subagents.static.chain import LOW_PRICE, PRICE, Chain, ChainFinder
 from subagents.static.flow import Tools
 from subagents.static.grep import Grep
 from subagents.static.prose import candidates, paragraphs, telling_names
@@ -57,6 +57,7 @@ class Analysis:
         self._graph: Graph | None = None
         self._builder: GraphBuilder | None = None
         self._chains: list[Chain] | None = None
+        self._price = PRICE
         self._targets: list[Target] | None = None
 
     @cached_property
@@ -118,7 +119,10 @@ class Analysis:
         with self._lock:
             if self._chains is None:
                 graph = self.graph(tick)
-                self._chains = ChainFinder(graph, self.question, self.relevance, self.sources).best()
+                self._chains = self._finder(graph, PRICE).best()
+                if not self._chains:  # words that say little, or a small graph: every step costs less
+                    self._price = LOW_PRICE
+                    self._chains = self._finder(graph, LOW_PRICE).best()
             return self._chains
 
     def chain_from(self, root: Key, tick: Tick) -> Chain | None:
@@ -127,7 +131,11 @@ class Analysis:
             graph = self.graph(tick)
             if root not in graph.matches:
                 return None
-            return ChainFinder(graph, self.question, self.relevance, self.sources).from_root(root)
+            self.chains(tick)
+            return self._finder(graph, self._price).from_root(root)
+
+    def _finder(self, graph: Graph, price: float) -> ChainFinder:
+        return ChainFinder(graph, self.question, self.relevance, self.sources, price=price)
 
     def _grown(self) -> tuple[Graph, GraphBuilder]:
         if self._graph is None or self._builder is None:

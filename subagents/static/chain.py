@@ -10,17 +10,19 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from subagents.codebase.types import Symbol
 from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Edge, Graph, Key, ordered_by_line
 from subagents.static.question import Question
 from subagents.static.relevance import Relevance, adjacent, name_words, stem
-from subagents.static.source import Guard, Sources
+from subagents.static.source import Guard, Sources, attributes
 from subagents.static.wordlists import words
 
 PRICE = 0.30
+"""What a step must be worth, itself or by what hangs below it."""
+LOW_PRICE = 0.10
 DECAY = 0.85
 MAX_STEPS = 13
 MAX_CHILDREN = 5
@@ -35,6 +37,7 @@ _DISPATCHED = words(
 """What is called through a table: a chain that arrives there ends in a call through one."""
 _CONSTRUCTORS = ("__init__", "constructor", "__new__", "new")
 _NAMES = re.compile(r"[A-Za-z_]\w*")
+_STORED = re.compile(r"^\s*([A-Za-z_]\w*)(?:\.|->)[\w.>-]+\s*=(?!=)(.*)$")
 _ASSIGNED = re.compile(r"^\s*(?:let |var |const |auto |mut )*([\w.*\s,>-]{1,80}?)\s*(?::[^=]{1,60})?(?::=|=)(?!=)")
 
 
@@ -70,18 +73,22 @@ class Chain:
 class ChainFinder:
     """Finds chains in one grown graph."""
 
-    def __init__(self, graph: Graph, question: Question, relevance: Relevance, sources: Sources) -> None:
+    def __init__(
+        self, graph: Graph, question: Question, relevance: Relevance, sources: Sources, *, price: float = PRICE
+    ) -> None:
         self._graph = graph
         self._question = question
         self._relevance = relevance
         self._sources = sources
+        self._price = price
         self._gains: dict[Key, float] = {}
         self._fed: set[Key] = set()
+        self._known_fields: dict[Key, tuple[set[str], set[str]]] = {}
         self._guards: dict[tuple[Key, int], Guard | None] = {}
 
     def best(self, limit: int = 3) -> list[Chain]:
         """The best chain first; further ones only if they share little with those before and are worth nearly as much."""
-        candidates = [self.from_root(root) for root in self._roots()]
+        candidates = [self.from_root(root, whole=False) for root in self._roots()]
         candidates = sorted(
             (chain for chain in candidates if len(chain.steps) > 1),
             key=lambda c: (-c.score, c.root.path, c.root.start),
@@ -96,7 +103,7 @@ class ChainFinder:
                 continue
             if not chosen or self._adds(chain, chosen):
                 chosen.append(chain)
-        return chosen
+        return [self.from_root(_key(chain.steps[0])) for chain in chosen]
 
     def _adds(self, chain: Chain, chosen: Sequence[Chain]) -> bool:
         """Whether a further chain is another story: little shared, and a step as telling as the best of the first."""
@@ -129,7 +136,7 @@ class ChainFinder:
         if not self._gains:
             graph = self._graph
             own = {
-                k: value - PRICE - (0.15 if graph.symbols[k].kind in TYPE_KINDS else 0.0)
+                k: value - self._price - (0.15 if graph.symbols[k].kind in TYPE_KINDS else 0.0)
                 for k, value in graph.values.items()
             }
             gains = dict(own)
@@ -152,7 +159,7 @@ class ChainFinder:
             self._gains = gains
         return self._gains.get(key, 0.0)
 
-    def from_root(self, root: Key) -> Chain:
+    def from_root(self, root: Key, *, whole: bool = True) -> Chain:
         """The tree under one root, best parts first until the chain is full, then put into calling order."""
         graph = self._graph
         parents: dict[Key, Edge | None] = {}
@@ -184,7 +191,9 @@ class ChainFinder:
                     heapq.heappush(heap, (-gain * DECAY ** depths[key], pushed, following.callee, following))
         root = self._trimmed(root, children)
         self._fed = set()
-        self._feeding(parents, depths, children)
+        if whole:
+            self._feeding(parents, depths, children)
+            self._handing(parents, depths, children)
         steps = tuple(self._in_order(root, children))
         return Chain(steps=steps, score=self._score(steps), covered=self._covered(steps))
 
@@ -214,10 +223,14 @@ class ChainFinder:
             needed: set[str] = set()
             for edge in children[caller]:
                 guard = self.guard(edge)
-                row = self._sources.line(edge.path, edge.line).partition("=")
-                needed.update(_NAMES.findall(row[2] or row[0]))
+                sides = self._sources.line(edge.path, edge.line).partition("=")
+                needed.update(_NAMES.findall(sides[2] or sides[0]))
                 needed.update(_NAMES.findall(guard.text if guard else ""))
             last = max(edge.line for edge in children[caller])
+            for line, row in self._sources.code(symbol, limit=400)[1:]:
+                stored = _STORED.match(row)
+                if stored and line < last and stored.group(1) in needed:
+                    needed.update(_NAMES.findall(stored.group(2)))
             taken = 0
             for edge in self._graph.out.get(caller, []):
                 if (
@@ -249,6 +262,66 @@ class ChainFinder:
                     break
             if added >= MAX_FEEDING:
                 return
+
+    def _handing(
+        self, parents: dict[Key, Edge | None], depths: dict[Key, int], children: dict[Key, list[Edge]]
+    ) -> None:
+        """Take up calls that store what a kept step reads: the hand-over no call shows (a match kept on a request)."""
+        reads: set[str] = set()
+        writes: set[str] = set()
+        for key in parents:
+            symbol = self._graph.symbols[key]
+            if symbol.kind in FUNCTION_KINDS:
+                read, written = self._fields(symbol)
+                reads |= read
+                writes |= written
+        wanted = {name for name in reads - writes if "_" in name.strip("_") or re.search(r"[a-z][A-Z]", name)}
+        added = 0
+        for key in list(parents):
+            for edge in self._graph.out.get(key, []):
+                if added >= MAX_FEEDING or not wanted or not self._may_hand(edge, parents, depths):
+                    continue
+                path = self._writer(edge, wanted, parents)
+                for step in path:
+                    parents[step.callee] = step
+                    depths[step.callee] = depths[step.caller] + 1
+                    children.setdefault(step.caller, []).append(step)
+                    self._fed.add(step.callee)
+                if path:
+                    added += 1
+                    wanted -= self._fields(self._graph.symbols[path[-1].callee])[1]
+
+    def _may_hand(self, edge: Edge, parents: Mapping[Key, Edge | None], depths: Mapping[Key, int]) -> bool:
+        symbol = self._graph.symbols[edge.callee]
+        if edge.callee in parents or edge.certainty < 0.9 or symbol.kind not in FUNCTION_KINDS:
+            return False
+        guard = self.guard(edge)
+        usual = guard is None or guard.kind not in ("handler", "cleanup")
+        return usual and symbol.name not in _CONSTRUCTORS and depths[edge.caller] < MAX_DEPTH - 1
+
+    def _writer(self, edge: Edge, wanted: set[str], parents: Mapping[Key, Edge | None]) -> list[Edge]:
+        """The call itself, or it and one below it, if that is where a wanted field is written; else nothing."""
+        if self._fields(self._graph.symbols[edge.callee])[1] & wanted:
+            return [edge]
+        for below in self._graph.out.get(edge.callee, []):
+            symbol = self._graph.symbols[below.callee]
+            fresh = below.callee not in parents and below.callee != edge.caller and symbol.kind in FUNCTION_KINDS
+            if fresh and below.certainty >= 0.9 and self._fields(symbol)[1] & wanted:
+                return [edge, below]
+        return []
+
+    def _fields(self, symbol: Symbol) -> tuple[set[str], set[str]]:
+        """Fields that a body reads, and those it writes."""
+        key = (symbol.path, symbol.start, symbol.qualified)
+        if key not in self._known_fields:
+            read: set[str] = set()
+            written: set[str] = set()
+            for _, row in self._sources.code(symbol, limit=250)[1:]:
+                found = attributes(row)
+                read.update(found.read)
+                written.update(found.written)
+            self._known_fields[key] = (read, written)
+        return self._known_fields[key]
 
     def guard(self, edge: Edge) -> Guard | None:
         """The guard that matters for this call: a handler or clean-up if any, else the innermost condition."""

@@ -32,7 +32,12 @@ class Run:
 
 
 async def explore(
-    folder: Path, question: str, cache: Path, *, order: Callable[[list[Task]], list[Task]] = list, side_by_side: bool = True
+    folder: Path,
+    question: str,
+    cache: Path,
+    *,
+    order: Callable[[list[Task]], list[Task]] = list,
+    side_by_side: bool = True,
 ) -> Run:
     """One exploration. `order` and `side_by_side` vary how tasks of a phase are started; the answer must not."""
     redactor = Redactor()
