@@ -28,7 +28,7 @@ class Leadline:
             "HOME": str(self.home),
             "LEADLINE_STATE_DIR": str(self.home / "state"),
             "LEADLINE_CACHE_DIR": str(self.home / "cache"),
-            "PYTHONPATH": os.environ.get("PYTHONPATH", "") + ":" + str(ROOT),
+            "PYTHONPATH": str(ROOT),
             "PYTHONWARNINGS": "error",
         }
 
