@@ -33,7 +33,6 @@ HUB_CALLERS = 25
 MIN_CERTAINTY = 0.24
 VIA_CERTAINTY = 0.65
 """Of a call through a name: somebody stored this function there, and nothing says that nobody stored another."""
-HELPER_USES = 150
 CROWDED_USES = 90
 
 _IMPLICIT_METHODS = ("__iter__", "__call__", "__next__", "__aiter__", "__enter__", "run", "call", "invoke")
@@ -196,7 +195,7 @@ class GraphBuilder:
             if (not graph.sure_callers(key) or key in graph.handed) and graph.out.get(key):
                 name = graph.symbols[key].name
                 uses = 200 if name.startswith("__") else 5 if name in _COMMON | _HELPERS else self.uses(name)
-                graph.fame[key] = min(1.0, math.log10(1 + uses) / 2.3)
+                graph.fame[key] = min(1.0, math.log10(1 + uses) / 1.96)
 
     def usable(self, symbol: Symbol, certainty: float) -> bool:
         """Whether to follow a call: into code only, and a helper's name only when it surely means this definition."""
@@ -205,9 +204,9 @@ class GraphBuilder:
         return certainty >= 0.9 or symbol.name not in _COMMON
 
     def uses(self, name: str) -> int:
-        """How many references have this name, up to 200."""
+        """How many references have this name, up to CROWDED_USES."""
         if name not in self._uses:
-            self._uses[name] = len(self._index.references(name, limit=200))
+            self._uses[name] = len(self._index.references(name, limit=CROWDED_USES))
         return self._uses[name]
 
     def usable_name(self, name: str) -> bool:
@@ -382,7 +381,7 @@ class GraphBuilder:
                     if (
                         new
                         and not name.startswith("__")
-                        and self.uses(name) >= HELPER_USES
+                        and self.uses(name) >= CROWDED_USES
                         and not self._relevance.says(name)
                     ):
                         continue

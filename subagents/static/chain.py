@@ -22,7 +22,7 @@ from subagents.static.wordlists import words
 
 PRICE = 0.30
 """What a step must be worth, itself or by what hangs below it."""
-LOW_PRICE = 0.10
+LOW_PRICE = 0.02
 DECAY = 0.85
 MAX_STEPS = 13
 MAX_CHILDREN = 5

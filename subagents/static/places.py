@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from subagents.codebase.types import CodeIndex, Finder, Symbol
-from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Key, key_of
+from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Key, is_declaration, key_of
 from subagents.static.drafts import Draft, place, symbol_data, where
 from subagents.static.question import Question
 from subagents.static.relevance import Relevance, name_words, term_match
@@ -50,7 +50,7 @@ def ranked_places(
     matches = {}
     for key, symbol in pool.items():
         role = path_role(symbol.path)
-        if role == "vendored" or (role == "test" and not tests_wanted and key not in named):
+        if is_declaration(symbol) or role == "vendored" or (role == "test" and not tests_wanted and key not in named):
             continue
         names = sources.identifiers(symbol.path, symbol.start + 1, min(symbol.end, symbol.start + 200))
         matches[key] = relevance.matches(symbol, names if symbol.kind in FUNCTION_KINDS else ())

@@ -99,14 +99,15 @@ class Relevance:
             (name_words(symbol.path.rpartition(".")[0]), 0.35),
         ]
         bodies = [name_words(name) for name in body_names]
+        inside = 0.4 if symbol.end - symbol.start < 150 else 0.25  # a long body mentions nearly everything
         by_term: dict[str, float] = {}
         for term in self._terms:
             best = 0.0
             for words, weight in fields:
                 if weight > best:
                     best = max(best, weight * max((term_match(term, word) for word in words), default=0.0))
-            if best < 0.4:
-                best = max([best, *(0.4 * term_match(term, word) for words in bodies for word in words)])
+            if best < inside:
+                best = max([best, *(inside * term_match(term, word) for words in bodies for word in words)])
             if best:
                 by_term[term] = best
         pairs = sum(
