@@ -61,6 +61,7 @@ _TOP: Final[_Enclosing] = (0, "", "", -1, -1, -1)
 _EXPLICIT = frozenset({"python", "javascript", "typescript", "tsx"})
 """Languages in which a free name is a local, defined in the file, or imported by name."""
 _GO_WORD = {"struct": "type ", "interface": "type ", "type": "type ", "constant": "const ", "variable": "var "}
+_WITHOUT_BODY = frozenset({"field", "variable", "constant"})
 _BODILESS = frozenset({"function", "method", "constructor"})
 _BRACES = frozenset({"python", "ruby", "bash"})
 _FUNCTIONS_IN_CLASS = {"function": "method"}
@@ -279,6 +280,9 @@ class _Extraction:
             open_.append((end_byte, qualified, kind, len(symbols) - 1, start_byte, end_byte))
 
     def clean_name(self, raw: bytes) -> str:
+        name = raw.decode("utf-8", "replace")
+        if name.isidentifier():
+            return name
         name = _SEPARATORS.sub(b".", raw).decode("utf-8", "replace")
         if "<" in name and not name.startswith("operator"):
             name = re.sub(r"<[^<>]*>", "", name)
@@ -336,7 +340,7 @@ class _Extraction:
 
     def signature(self, node: Node, body: Node | None, start: int, kind: str) -> tuple[str, int]:
         """The declaration on one line, and where the body begins (0: no body)."""
-        if body is None:
+        if body is None and kind not in _WITHOUT_BODY:
             body = node.child_by_field_name("body")
         data = self.data
         if body is not None and body.start_byte > start:
