@@ -21,8 +21,8 @@ class PlanRefused(Exception):
 def check_plan(tasks: Sequence[Task], *, known_paths: Collection[str], finished: Collection[str], most: int) -> None:
     """Unique ids, dependencies that exist and do not circle, scopes that exist, none overlapping, at most `most` tasks.
 
-    `known_paths` are the path keys of the snapshot. Scopes are compared only between tasks of the same role with the
-    same deliverable, since only these would explore the same thing twice. Raises PlanRefused with all reasons.
+    `known_paths` are the path keys of the snapshot. Scopes are compared only between tasks of the same role, deliverable
+    and settings, since only these would explore the same thing twice. Raises PlanRefused with all reasons.
     """
     reasons: list[str] = []
     ids = [task.id for task in tasks]
@@ -79,11 +79,16 @@ def _folders(paths: Collection[str]) -> set[str]:
     return out
 
 
+def _about(task: Task) -> tuple[object, ...]:
+    """What two tasks must have in common to explore the same thing: all that sets a task apart but its scope."""
+    return (task.role, task.deliverable, sorted((name, repr(value)) for name, value in task.settings.items()))
+
+
 def _overlaps(tasks: Sequence[Task]) -> list[str]:
     out = []
     for n, one in enumerate(tasks):
         for other in tasks[n + 1 :]:
-            if (one.role, one.deliverable) != (other.role, other.deliverable) or other.id in one.depends_on:
+            if _about(one) != _about(other) or other.id in one.depends_on:
                 continue
             if one.question != other.question and not (one.scope and other.scope):
                 continue

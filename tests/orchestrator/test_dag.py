@@ -50,3 +50,9 @@ def test_waves_put_every_task_after_what_it_depends_on(links: list[list[int]]) -
     level = {i: n for n, wave in enumerate(waves(tasks)) for i in wave}
     assert set(level) == {t.id for t in tasks}
     assert all(level[d] < level[t.id] for t in tasks for d in t.depends_on)
+
+
+def test_tasks_set_apart_by_their_settings_do_not_overlap() -> None:
+    one = Task(id="a", role="trace", question="q", settings={"root": "x"})
+    other = Task(id="b", role="trace", question="q", settings={"root": "y"})
+    check_plan([one, other], known_paths=PATHS, finished=(), most=9)
