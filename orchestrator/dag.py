@@ -21,8 +21,8 @@ class PlanRefused(Exception):
 def check_plan(tasks: Sequence[Task], *, known_paths: Collection[str], finished: Collection[str], most: int) -> None:
     """Unique ids, dependencies that exist and do not circle, scopes that exist, none overlapping, at most `most` tasks.
 
-    `known_paths` are the path keys of the snapshot. Scopes are compared only between tasks of the same role, deliverable
-    and settings, since only these would explore the same thing twice. Raises PlanRefused with all reasons.
+    `known_paths` are the path keys of the snapshot. Scopes are compared only between tasks of the same role,
+    deliverable and settings, since only these would explore the same thing twice. Raises PlanRefused with all reasons.
     """
     reasons: list[str] = []
     ids = [task.id for task in tasks]
