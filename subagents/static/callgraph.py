@@ -24,10 +24,13 @@ TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type"}
 
 Key = tuple[str, int, str]
 
-MAX_UP = 5
+MAX_UP = 4
 MAX_DOWN = 5
-MAX_NODES = 320
-MAX_CLIMBED = 200
+MAX_NODES = 260
+MAX_CLIMBED = 150
+MOST_CLIMBED = 14
+MOST_EXPANDED = 70
+MOST_BELOW = 24
 MAX_CALLERS = 8
 HUB_CALLERS = 25
 MIN_CERTAINTY = 0.24
@@ -298,7 +301,7 @@ class GraphBuilder:
                 if len(self.graph.matches) > MAX_CLIMBED:
                     self.graph.cut += 1
                     return
-            frontier = following[:40]
+            frontier = self._most_telling(following, MOST_CLIMBED)
 
     def implicit_callers(self, symbol: Symbol) -> Iterator[Edge]:
         """Who calls through a name that this function, or the class it belongs to, was stored under."""
@@ -366,8 +369,8 @@ class GraphBuilder:
     # --- downwards --------------------------------------------------------------------------------------------
 
     def _descend(self) -> None:
-        frontier = list(self.graph.matches)
-        seen = set(frontier)
+        seen = set(self.graph.matches)
+        frontier = self._most_telling(list(self.graph.matches), MOST_EXPANDED)
         for _ in range(MAX_DOWN):
             following: list[Key] = []
             for key in frontier:
@@ -393,7 +396,11 @@ class GraphBuilder:
                     if new:
                         seen.add(edge.callee)
                         following.append(edge.callee)
-            frontier = sorted(following, key=lambda k: -self._relevance.value(self.graph.matches[k]))[:60]
+            frontier = self._most_telling(following, MOST_BELOW)
+
+    def _most_telling(self, keys: list[Key], most: int) -> list[Key]:
+        """Those worth going on from, best first: work is bounded by what the question is about."""
+        return sorted(keys, key=lambda k: -self._relevance.value(self.graph.matches[k]))[:most]
 
     def callees(self, symbol: Symbol) -> list[Edge]:
         """What the body calls, in line order, resolved as well as possible; one edge a callee, at its first line."""
