@@ -96,14 +96,16 @@ def _short(question: Question, facts: Facts, target: Fact | None, number: int, w
     biggest = [f for f in facts.of_number("group", number) if not f.flag("test") and f.text("how") != "maybe"][:3]
     if biggest:
         said = [
-            f"{code(f.text('package'))} ({plural(f.number('lines'), 'line')} in {plural(f.number('files'), 'file')}, e.g. {_example(f, writer)})"
+            f"{code(f.text('package'))} ({plural(f.number('lines'), 'line')} in "
+            f"{plural(f.number('files'), 'file')}, e.g. {_example(f, writer)})"
             for f in _by_package(biggest)
         ]
         writer.say(f"Most of it lies in {listing(said)}.", [f.id for f in biggest])
     maybe = totals.get("maybe")
     if maybe is not None and target is not None:
         writer.say(
-            f"Another {plural(maybe.number('lines'), 'line')} call something named {code(target.text('symbol').rpartition('.')[2])} "
+            f"Another {plural(maybe.number('lines'), 'line')} call something named "
+            f"{code(target.text('symbol').rpartition('.')[2])} "
             "that may be this or another definition of the name.",
             [maybe.id],
         )
@@ -131,7 +133,8 @@ def _breaks(facts: Facts, writer: Writer) -> None:
         verb = _VERBS[total.text("how")][1]
         rows.append(
             (
-                f"At once: {plural(total.number('lines'), 'line')} in {files} that {verb} ({total.number('tests')} of the files are tests or examples).",
+                f"At once: {plural(total.number('lines'), 'line')} in {files} that {verb} "
+                f"({total.number('tests')} of the files are tests or examples).",
                 [total.id],
             )
         )

@@ -168,7 +168,8 @@ def _table(facts: Facts, writer: Writer) -> None:
         rows.append((_row(f"{prefix}0", root, callers, writer), [root.id]))
         for call in facts.of_chain("call", chain):
             via = f" through {code(call.text('via'))}" if call.text("via") else ""
-            by = f"{code(call.text('from').rpartition('.')[2])} {names.at(call.text('call_path'), call.number('call_line'))}{via}"
+            at = names.at(call.text("call_path"), call.number("call_line"))
+            by = f"{code(call.text('from').rpartition('.')[2])} {at}{via}"
             if call.texts("also"):
                 by += f"; also {codes(call.texts('also'), 2)}"
             rows.append((_row(f"{prefix}{call.number('order')}", call, by, writer), [call.id]))

@@ -70,7 +70,8 @@ def _uses_sentence(facts: Facts, place: Fact, writer: Writer) -> None:
             example = f", first of all{inside} ({writer.names.at(str(row.get('path')), _line(row))})"
             ids.append(first.id)
         writer.say(
-            f"It is called on {at_least}{plural(total.number('lines'), 'line')} in {plural(total.number('files'), 'file')}{example}.",
+            f"It is called on {at_least}{plural(total.number('lines'), 'line')} in "
+            f"{plural(total.number('files'), 'file')}{example}.",
             ids,
         )
 

@@ -43,13 +43,13 @@ _CONSTRUCTORS = ("__init__", "constructor", "initialize", "new")
 _HELPERS = words(
     """
     log debug info warn warning exception print println printf fprintf sprintf snprintf len str repr int float bool list
-    dict set tuple isinstance issubclass hasattr getattr setattr super type id hash assert join split strip copy deepcopy
-    clone unwrap expect into to_string as_ref as_mut as_str iter map filter collect lock unlock borrow borrow_mut
+    dict set tuple isinstance issubclass hasattr getattr setattr super type id hash assert join split strip copy
+    deepcopy     clone unwrap expect into to_string as_ref as_mut as_str iter map filter collect lock unlock borrow borrow_mut
     serverLog serverAssert serverAssertWithInfo serverPanic redisDebug zmalloc zfree zcalloc zrealloc ztrymalloc sdsfree
     sdslen sdsnew sdsnewlen sdsempty sdscat sdscatlen sdscatprintf sdscatfmt listLength listNodeValue listFirst
     listNext listRewind malloc calloc realloc free memcpy memset memmove strlen strcmp strcasecmp incrRefCount
-    decrRefCount assertEqual is_some is_none is_ok is_err ok err some none debugPrint assert1 panic fmt min max abs sleep
-    now sorted reversed enumerate zip range any all encode decode warnings format errorf Errorf Sprintf
+    decrRefCount assertEqual is_some is_none is_ok is_err ok err some none debugPrint assert1 panic fmt min max abs
+    sleep     now sorted reversed enumerate zip range any all encode decode warnings format errorf Errorf Sprintf
     """
 )
 """Never a step of any story."""
@@ -131,7 +131,7 @@ class Graph:
 
 
 def _sureness(edge: Edge, caller: Key, callee: Symbol) -> tuple[float, int, bool, Key]:
-    """Surest first; of equally sure ones the one with a body (a base class only raises), then the one in the same file."""
+    """Surest first; of equally sure ones the one with more in it (a base class only raises), then the same file."""
     return (round(edge.certainty, 1), min(40, callee.end - callee.start), edge.callee[0] == caller[0], edge.callee)
 
 

@@ -32,7 +32,8 @@ MAX_ROOTS = 100
 
 _DISPATCHED = words(
     "implementation handler handlers view views function functions callback callbacks method methods controller "
-    "controllers endpoint endpoints hook hooks listener listeners receiver receivers plugin plugins command commands action"
+    "controllers endpoint endpoints hook hooks listener listeners receiver receivers plugin plugins command commands "
+    "action"
 )
 """What is called through a table: a chain that arrives there ends in a call through one."""
 _CONSTRUCTORS = ("__init__", "constructor", "__new__", "new")
@@ -87,7 +88,7 @@ class ChainFinder:
         self._guards: dict[tuple[Key, int], Guard | None] = {}
 
     def best(self, limit: int = 3) -> list[Chain]:
-        """The best chain first; further ones only if they share little with those before and are worth nearly as much."""
+        """The best chain first; a further one only if it is another story and worth nearly as much."""
         candidates = [self.from_root(root, whole=False) for root in self._roots()]
         candidates = sorted(
             (chain for chain in candidates if len(chain.steps) > 1),
@@ -354,7 +355,7 @@ class ChainFinder:
         return walk(root, None, 0)
 
     def _direction(self, steps: Sequence[Step]) -> float:
-        """For "how does A become B": whether the chain begins at A and comes to B, rather than starting in the middle."""
+        """For "how does A become B": whether the chain begins at A and comes to B."""
         source, target = self._question.source_terms, self._question.target_terms
         pairs = [p for p in self._question.pairs if p[0] in source and p[1] in source]
         top = steps[: max(1, min(3, len(steps) - 1))]

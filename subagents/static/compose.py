@@ -1,4 +1,4 @@
-"""From findings to an answer: picks the shape that the kind of question asks for. Pure: equal findings, equal answer."""
+"""From findings to an answer, in the shape the kind of question asks for. Pure: equal findings, equal answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from subagents.static.markdown import code, plain
 from subagents.static.question import Question
 from subagents.static.writing import Names, Writer
 
-NO_MODEL = "No model took part: places and their order were chosen by symbols, resolved calls, imports, prose, tests and history."
+NO_MODEL = (
+    "No model took part: places and their order were chosen by symbols, resolved calls, imports, prose, tests and "
+    "history."
+)
 
 
 def compose(question: Question, findings: Sequence[Finding], coverage: Coverage) -> Answer:

@@ -1,4 +1,4 @@
-"""Who depends on X: importers, callers, subclasses, other uses, grouped by folder and counted; then who depends on those."""
+"""Who depends on X: importers, callers, subclasses, other uses, grouped and counted; then who depends on those."""
 
 from __future__ import annotations
 
@@ -181,7 +181,8 @@ def group_drafts(target: str, found: Uses, number: int, *, relevance: float = 0.
     first = ordered[0][1][0]
     at_least = "at least " if found.truncated else ""
     yield Draft(
-        claim=f"{at_least}{plural(len(found.uses), 'line')} in {plural(len(files), 'file')} {verbs[found.how]} `{target}`"
+        claim=f"{at_least}{plural(len(found.uses), 'line')} in {plural(len(files), 'file')} "
+        f"{verbs[found.how]} `{target}`"
         f" ({tests} of the files are tests or examples); {plural(len(ordered), 'folder')}.",
         kind="structure",
         citations=((first.path, first.line, first.line),),
@@ -256,7 +257,8 @@ def subclass_draft(symbol: Symbol, derived: Sequence[tuple[int, Symbol]], number
     names = listing([f"`{s.qualified}` ({where(s.path, s.start)})" for _, s in shown])
     verb = "implement or extend" if symbol.kind in ("interface", "trait") else "extend"
     return Draft(
-        claim=f"{plural(len(derived), 'class', 'classes')} {verb} `{symbol.qualified}` ({direct} directly, {tests} in tests): {names}.",
+        claim=f"{plural(len(derived), 'class', 'classes')} {verb} `{symbol.qualified}` "
+        f"({direct} directly, {tests} in tests): {names}.",
         kind="structure",
         citations=tuple(citations),
         symbols=(symbol.qualified, *(s.qualified for _, s in shown)),

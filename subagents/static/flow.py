@@ -1,4 +1,4 @@
-"""A chain put into findings: its calls in order, where it leaves the straight line, what it hands over, what is outside."""
+"""A chain put into findings: calls in order, ways out of the straight line, hand-overs, what lies outside."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def _call_draft(chain: Chain, number: int, order: int, step: Step, also: Sequenc
     sure = "" if edge.certainty >= 0.9 or edge.via else " (the name has several definitions; this is the likeliest)"
     when = f", only if `{condition}`" if condition and guard and guard.kind == "condition" else ""
     return Draft(
-        claim=f"`{caller.qualified}` {verb} `{step.symbol.qualified}`{how} at {where(edge.path, edge.line)}{when}{sure}.",
+        claim=f"`{caller.qualified}` {verb} `{step.symbol.qualified}`{how} at "
+        f"{where(edge.path, edge.line)}{when}{sure}.",
         kind="flow",
         citations=tuple(dict.fromkeys(citations)),
         symbols=(caller.qualified, step.symbol.qualified),
@@ -171,7 +172,8 @@ def _exit_draft(
         if not handlers:
             return None
         score += 0.7
-        claim = f"An error inside `{symbol.qualified}` ({found.text or 'any'}) goes to {listing([f'`{h}`' for h in handlers])}"
+        to = listing([f"`{handler}`" for handler in handlers])
+        claim = f"An error inside `{symbol.qualified}` ({found.text or 'any'}) goes to {to}"
     elif found.kind == "raise":
         claim = f"`{symbol.qualified}` raises: `{found.text}`" + (
             f", if `{around.text}`" if around and around.text else ""
@@ -246,7 +248,8 @@ def _handover(
     number: int, order: int, name: str, source: Symbol, written: tuple[int, int], reader: Symbol, line: int
 ) -> Draft:
     return Draft(
-        claim=f"`{source.qualified}` stores `{name}` ({where(source.path, written[1])}), which `{reader.qualified}` reads "
+        claim=f"`{source.qualified}` stores `{name}` ({where(source.path, written[1])}), which "
+        f"`{reader.qualified}` reads "
         f"({where(reader.path, line)}).",
         kind="behaviour",
         citations=((source.path, written[1], written[1]), (reader.path, line, line)),
@@ -339,7 +342,8 @@ _STANDARD = words(
     functools hashlib importlib inspect io itertools json logging math operator os pathlib pickle random re
     shutil signal socket string strings struct subprocess sys tempfile textwrap threading time traceback types
     typing urllib uuid warnings weakref errors context sync bytes bufio strconv sort unicode reflect runtime std
-    core alloc stdio.h stdlib.h string.h unistd.h __future__ t cabc warnings heapq bisect log net path net/http http fmt strings os io url net/url filepath html/template
+    core alloc stdio.h stdlib.h string.h unistd.h __future__ t cabc heapq bisect log net path net/http http url net/url
+    filepath html/template
     template crypto/tls tls
     """
 )

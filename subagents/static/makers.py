@@ -62,7 +62,8 @@ def locate_code(job: Job) -> Iterator[Draft]:
     for order, (symbol, score) in enumerate(analysis.seeds()[:MAX_SEED_FINDINGS]):
         job.tick()
         yield Draft(
-            claim=f"`{symbol.qualified}` ({where(symbol.path, symbol.start, symbol.end)}) is among the places that match the question.",
+            claim=f"`{symbol.qualified}` ({where(symbol.path, symbol.start, symbol.end)}) is among the places that "
+            "match the question.",
             kind="structure",
             citations=(place(symbol),),
             symbols=(symbol.qualified,),

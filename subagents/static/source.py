@@ -17,8 +17,8 @@ GuardKind = Literal["condition", "otherwise", "loop", "handler", "cleanup", "cho
 ExitKind = Literal["return", "raise", "handler"]
 
 _GUARD = re.compile(
-    r"^[}\s)]*(?P<word>if|elif|elsif|else if|else|unless|for|while|loop|foreach|until|except|catch|rescue|finally|ensure|"
-    r"switch|match|case|when|select|defer)\b(?P<rest>.*)$"
+    r"^[}\s)]*(?P<word>if|elif|elsif|else if|else|unless|for|while|loop|foreach|until|except|catch|rescue|finally|"
+    r"ensure|switch|match|case|when|select|defer)\b(?P<rest>.*)$"
 )
 _GUARD_KINDS: dict[str, GuardKind] = {
     "if": "condition", "elif": "condition", "elsif": "condition", "else if": "condition", "unless": "condition",
@@ -226,7 +226,8 @@ def is_write(row: str, name: str) -> bool:
     return bool(
         re.search(rf"(\.|->){quoted}\b(\s*\[[^\]]*\]|\s*\([^()]*\))?\s*(:\s*[^=]{{1,60}})?(=(?![=>])|:=|\+=|<-)", row)
         or re.match(
-            rf"^\s*(var |let |const |static |pub |export )*(?:[\w:<>*]+ )?\*?{quoted}\b(\s*\[[^\]]*\])*\s*(:[^=]{{1,60}})?=(?![=>])",
+            rf"^\s*(var |let |const |static |pub |export )*(?:[\w:<>*]+ )?\*?{quoted}\b(\s*\[[^\]]*\])*\s*"
+            r"(:[^=]{1,60})?=(?![=>])",
             row,
         )
         or re.search(rf"(?<![\w.>]){quoted}\s*\[[^\]]*\]\s*=(?!=)", row)

@@ -20,7 +20,8 @@ MAX_REFERENCES = 70
 
 _DYNAMIC = re.compile(r"(?:\.|->|::|\b(?=[A-Z_]{3}))([A-Za-z_]\w{2,})\s*\[[^\]\n]{1,60}\]\s*\)?\s*\(")
 _EMPTY = re.compile(
-    r"[=:]\s*(\{\}|\[\]|None|null|nil|NULL|0|false|False|dict\(\)|set\(\)|list\(\)|defaultdict\([^)]*\)|new \w+\(\)|make\([^)]*\)),?;?\s*(#.*|//.*)?$"
+    r"[=:]\s*(\{\}|\[\]|None|null|nil|NULL|0|false|False|dict\(\)|set\(\)|list\(\)|defaultdict\([^)]*\)|new \w+\(\)|"
+    r"make\([^)]*\)),?;?\s*(#.*|//.*)?$"
 )
 
 
@@ -81,7 +82,8 @@ def registration_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Dra
             continue
         by = f"`{around.qualified}`" if around is not None and around.kind in FUNCTION_KINDS else f"{reference.path}"
         yield Draft(
-            claim=f"`{root.qualified}` is not called by name: {by} hands it on at {where(reference.path, reference.line)}.",
+            claim=f"`{root.qualified}` is not called by name: {by} hands it on at "
+            f"{where(reference.path, reference.line)}.",
             kind="flow",
             citations=((reference.path, reference.line, reference.line), place(root)),
             symbols=(root.qualified, *([around.qualified] if around else [])),

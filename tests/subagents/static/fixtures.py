@@ -11,8 +11,8 @@ WEB = {
 Tinyweb turns a request into a page. A request enters `Application.handle_request`, which finds the page function
 that `Application.page` registered and calls it.
 """,
-    "pyproject.toml": '[project]\nname = "tinyweb"\nversion = "1"\n\n[project.scripts]\ntinyweb = "tinyweb.server:main"\n',
-    "tinyweb/__init__.py": '"""A web framework small enough to read."""\n\nfrom tinyweb.application import Application\n',
+    "pyproject.toml": '[project]\nname = "tinyweb"\n\n[project.scripts]\ntinyweb = "tinyweb.server:main"\n',
+    "tinyweb/__init__.py": '"""A web framework small enough to read."""\n\nfrom .application import Application\n',
     "tinyweb/application.py": '''"""The application: pages, and how a request reaches them."""
 
 from tinyweb.scope import Scope

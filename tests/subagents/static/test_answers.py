@@ -182,7 +182,5 @@ class Parcel:
             assert len(re.findall(r"(?<!\\)\|", row)) in (5, 6), row
         for block in re.findall(r"```mermaid\n(.*?)```", run.answer.markdown, re.DOTALL):
             for line in block.splitlines()[1:]:
-                assert re.fullmatch(
-                    r'  n\d+(\["[^"\]]*"\]|\(\("[^"]*"\)\))? (-->|-\.->)(\|"[^"|]*"\|)? n\d+(\["[^"\]]*"\]|\(\("[^"]*"\)\))?',
-                    line,
-                ), line
+                node = r'n\d+(\["[^"\]]*"\]|\(\("[^"]*"\)\))?'
+                assert re.fullmatch(rf'  {node} (-->|-\.->)(\|"[^"|]*"\|)? {node}', line), line
