@@ -7,15 +7,16 @@ sums plus what is on its way; a reserve is kept for the answer, so that a limit 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from manifests.errors import UsageError
 from manifests.sessions import TRANSCRIPT_SCHEMA, Session
 from manifests.tasks import Task
-from subagents.claude.ledger import Entry, entry_from_json, totals
+from subagents.claude.ledger import Entry, totals
 from subagents.claude.messages import Usage
 from subagents.claude.prices import Prices
+from subagents.claude.report import entries_of as ledger_of
 
 EXPECTED_TURNS = 12
 TURN_TOKENS = 2_500
@@ -290,21 +291,9 @@ def _modelled(prefix: int, prices: Prices) -> tuple[float, float]:
     return read + grown + said, worth
 
 
-def entries_of(session: Session, name: str) -> list[Entry]:
+def entries_of(session: Session, name: str) -> Sequence[Entry]:
     """All requests that a transcript has on record. One that a crash left without an end is unknown, up to a bound."""
-    entries: list[Entry] = []
-    pending: Entry | None = None
     try:
-        for record in session.read_log(f"transcripts/{name}.jsonl", TRANSCRIPT_SCHEMA):
-            body: Mapping[str, object] = record.body
-            kind, entry = body.get("k"), body.get("entry")
-            if kind == "sent" and isinstance(entry, Mapping):
-                pending = entry_from_json(entry)
-            elif kind in ("reply", "cost") and isinstance(entry, Mapping):
-                entries.append(entry_from_json(entry))
-                pending = None
-            elif kind in ("refused", "end"):
-                pending = None
+        return ledger_of(record.body for record in session.read_log(f"transcripts/{name}.jsonl", TRANSCRIPT_SCHEMA))
     except FileNotFoundError:
         return []
-    return [*entries, pending] if pending is not None else entries

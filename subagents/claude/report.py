@@ -238,7 +238,7 @@ def entries_of(records: Iterable[Mapping[str, Any]]) -> Sequence[Entry]:
             case "reply" | "cost":
                 entries.append(Transcript.entry_of(body))
                 lost = None
-            case "end":
+            case "refused" | "end":
                 lost = None
     return [*entries, lost] if lost is not None else entries
 
