@@ -193,12 +193,17 @@ class Analysis:
             ):
                 return
             if symbol.kind in FUNCTION_KINDS:
-                crowd = max(named[symbol.name], named[symbol.path] - 1)
+                room = index.line_count(symbol.path) // 1000 + 1
+                crowd = max(named[symbol.name], named[symbol.path] - room)
                 if key_of(symbol) not in found and (crowd < MAX_ALIKE or score >= NAMED_SCORE):
                     named.update((symbol.name, symbol.path))
                     found.setdefault(key_of(symbol), (symbol, score))
             elif symbol.kind in TYPE_KINDS:
-                for member in self._members(symbol):
+                members = self._members(symbol)
+                if score < NAMED_SCORE:
+                    telling = [m for m in members if self.relevance.says(m.name) or m.name in ("__iter__", "__call__")]
+                    members = telling[:2]
+                for member in members:
                     keep(member, score if score >= NAMED_SCORE else score * 0.8)
 
         for target in self.targets():

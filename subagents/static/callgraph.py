@@ -28,7 +28,7 @@ MAX_UP = 4
 MAX_DOWN = 5
 MAX_NODES = 260
 MAX_CLIMBED = 150
-MOST_CLIMBED = 14
+MOST_CLIMBED = 20
 MOST_EXPANDED = 70
 MOST_BELOW = 24
 MAX_CALLERS = 8
@@ -44,12 +44,14 @@ _HELPERS = words(
     """
     log debug info warn warning exception print println printf fprintf sprintf snprintf len str repr int float bool list
     dict set tuple isinstance issubclass hasattr getattr setattr super type id hash assert join split strip copy
-    deepcopy     clone unwrap expect into to_string as_ref as_mut as_str iter map filter collect lock unlock borrow borrow_mut
+    deepcopy
+    clone unwrap expect into to_string as_ref as_mut as_str iter map filter collect lock unlock borrow borrow_mut
     serverLog serverAssert serverAssertWithInfo serverPanic redisDebug zmalloc zfree zcalloc zrealloc ztrymalloc sdsfree
     sdslen sdsnew sdsnewlen sdsempty sdscat sdscatlen sdscatprintf sdscatfmt listLength listNodeValue listFirst
     listNext listRewind malloc calloc realloc free memcpy memset memmove strlen strcmp strcasecmp incrRefCount
     decrRefCount assertEqual is_some is_none is_ok is_err ok err some none debugPrint assert1 panic fmt min max abs
-    sleep     now sorted reversed enumerate zip range any all encode decode warnings format errorf Errorf Sprintf
+    sleep
+    now sorted reversed enumerate zip range any all encode decode warnings format errorf Errorf Sprintf
     """
 )
 """Never a step of any story."""
@@ -281,9 +283,13 @@ class GraphBuilder:
     # --- upwards ----------------------------------------------------------------------------------------------
 
     def _climb(self, frontier: list[Key]) -> None:
-        seen = set(frontier)
+        """Level by level. A caller is worth what it says itself and what it leads to; who has few callers passes on most.
+
+        So the one way into a telling function is climbed before the many users of a helper.
+        """
+        worth = {key: self._relevance.value(self.graph.matches[key]) for key in frontier}
         for _ in range(MAX_UP):
-            following: list[Key] = []
+            following: dict[Key, float] = {}
             for key in frontier:
                 self._tick()
                 symbol = self.graph.symbols[key]
@@ -295,13 +301,14 @@ class GraphBuilder:
                 for edge in edges[:MAX_CALLERS]:
                     self._add(self.graph.symbols[edge.caller])
                     self.graph.add_edge(edge)
-                    if edge.caller not in seen:
-                        seen.add(edge.caller)
-                        following.append(edge.caller)
+                    if edge.caller not in worth or edge.caller in following:
+                        own = self._relevance.value(self.graph.matches[edge.caller])
+                        worth[edge.caller] = max(worth.get(edge.caller, 0.0), own + 0.8 * worth[key] / len(edges))
+                        following[edge.caller] = worth[edge.caller]
                 if len(self.graph.matches) > MAX_CLIMBED:
                     self.graph.cut += 1
                     return
-            frontier = self._most_telling(following, MOST_CLIMBED)
+            frontier = sorted(following, key=lambda k: -following[k])[:MOST_CLIMBED]
 
     def implicit_callers(self, symbol: Symbol) -> Iterator[Edge]:
         """Who calls through a name that this function, or the class it belongs to, was stored under."""
