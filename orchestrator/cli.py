@@ -117,6 +117,9 @@ def sessions(**options: Any) -> int:
 @click.option("--findings", "what", flag_value="findings", help="Its findings with their citations.")
 @click.option("--manifest", "what", flag_value="manifest", help="Its manifest as stored.")
 @click.option("--tasks", "what", flag_value="tasks", help="Its tasks and how each one ended.")
+@click.option("--cost", "what", flag_value="cost", help="What each subagent took, in tokens and money.")
+@click.option("--context", metavar="TASK", help="What the next request of a subagent would be made of.")
+@click.option("--turn", type=click.IntRange(min=1), help="With --context: the request that was sent at this turn.")
 @_with(_json)
 def show(**options: Any) -> int:
     """Show the answer of SESSION, or another part of it."""

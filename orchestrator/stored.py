@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from manifests.envelope import DOCTOR, Schema
 from manifests.errors import StateError, UsageError
 from manifests.fields import Fields, Malformed
 from manifests.manifest import Manifest
-from manifests.sessions import Session
+from manifests.sessions import TRANSCRIPT_SCHEMA, Session
 from orchestrator import coverage as coverages
 from orchestrator.coverage import CoverageReport, SkippedGroup
-from orchestrator.outcomes import read_outcome
+from orchestrator.outcomes import check_scratchpad, outcome_name, read_outcome
 from orchestrator.pads import in_order
 from orchestrator.report import Report, TaskLine, finding_document
 from scratch.evidence import EvidenceStore
@@ -23,9 +23,13 @@ from scratch.scratchpad import all_findings
 from subagents.codebase.types import SnapshotId
 from subagents.engine import Answer, Statement
 
+if TYPE_CHECKING:
+    from subagents.claude.report import ContextReport
+
 ANSWER_SCHEMA = Schema(name="leadline/answer", version=1)
 COMPACTED_SCHEMA = Schema(name="leadline/compacted", version=1)
 ANSWER = "answer.json"
+ANSWER_TEXT = "answer.md"
 
 ReportStatus = Literal["answered", "not_found", "partial", "interrupted", "failed"]
 
@@ -103,12 +107,41 @@ def _group(value: object) -> SkippedGroup:
 
 def read_answer(session: Session) -> KeptAnswer | None:
     """The kept answer, or None before there is one. Raises StateError for a damaged one."""
-    if not session.has(ANSWER):
-        return None
+    return read_earlier_answer(session, ANSWER) if session.has(ANSWER) else None
+
+
+def read_earlier_answer(session: Session, name: str) -> KeptAnswer:
+    """The answer of that name. Raises StateError for a missing or damaged one."""
     try:
-        return KeptAnswer.from_dict(session.read_document(ANSWER, ANSWER_SCHEMA))
+        return KeptAnswer.from_dict(session.read_document(name, ANSWER_SCHEMA))
     except Malformed as problem:
-        raise StateError(f"{str(session.path_of(ANSWER))!r} cannot be used: {problem}", hint=DOCTOR) from problem
+        raise StateError(f"{str(session.path_of(name))!r} cannot be used: {problem}", hint=DOCTOR) from problem
+
+
+# --- whether the parts belong together ---
+
+
+def check_answer(session: Session, manifest: Manifest, findings: tuple[Finding, ...]) -> None:
+    """StateError if the answer of a finished session is missing, or rests on other findings than those that are there.
+
+    Each file may be sound in itself: one that is gone, or an older copy of it, shows only here.
+    """
+    kept = read_answer(session)
+    if kept is None:
+        if manifest.answer != "none":
+            raise StateError(f"{str(session.path_of(ANSWER))!r} is missing", hint=DOCTOR)
+        return
+    if manifest.status == "finished" and kept.basis != basis_of(findings):
+        raise StateError(f"the findings of session {session.id} are not those that its answer was made of", hint=DOCTOR)
+
+
+def check_tasks(session: Session, manifest: Manifest) -> None:
+    """StateError if what a finished task left is missing."""
+    for record in manifest.tasks:
+        if record.status == "finished":
+            if not session.has(outcome_name(record.id)):
+                raise StateError(f"{str(session.path_of(outcome_name(record.id)))!r} is missing", hint=DOCTOR)
+            check_scratchpad(session, record.id)
 
 
 # --- answers of earlier rounds ---
@@ -145,10 +178,7 @@ def earlier_answers(session: Session, manifest: Manifest) -> str:
     for number in range(_first_sent(session), len(manifest.rounds)):
         name = f"answers/{number}.json"
         if session.has(name):
-            try:
-                kept = KeptAnswer.from_dict(session.read_document(name, ANSWER_SCHEMA))
-            except Malformed as problem:
-                raise StateError(f"{str(session.path_of(name))!r} cannot be used: {problem}", hint=DOCTOR) from problem
+            kept = read_earlier_answer(session, name)
             said = " ".join(statement.text for statement in kept.answer.statements)[:_EARLIER_CHARS]
             parts.append(f"Asked: {kept.question}\nAnswered: {said or 'not answered'}")
     return "\n\n".join(parts)
@@ -157,7 +187,9 @@ def earlier_answers(session: Session, manifest: Manifest) -> str:
 def load_report(session: Session) -> Report:
     """What is known of a session, finished or not, from its folder alone."""
     manifest = session.read_manifest()
+    check_tasks(session, manifest)
     findings = in_order(list(all_findings(session).values()))
+    check_answer(session, manifest, findings)
     kept = read_answer(session)
     outcomes = (read_outcome(session, record.id) for record in manifest.tasks)
     seen = coverages.merge(found[1].coverage for found in outcomes if found is not None)
@@ -291,6 +323,52 @@ def _unknown(usage: Mapping[str, float]) -> list[str]:
         return []
     most = f"{usage['unknown_input_bound']:,.0f} tokens in and {usage['unknown_output_bound']:,.0f} out"
     return [f"{count:,.0f} requests whose usage was not reported or was lost: at most {most} on top"]
+
+
+# --- context ---
+
+
+def context_of(session: Session, task: str, turn: int | None) -> ContextReport:
+    """The request of one turn of a task, or the one that would come next.
+
+    `task`: its id or the beginning of it; plans and answers have names too. Raises UsageError for none or several.
+    """
+    from subagents.claude.report import context_report
+
+    names = [name for name in session.names_of("transcripts", ".jsonl") if name.startswith(task)]
+    if len(names) != 1:
+        raise UsageError(
+            f"{len(names)} conversations begin with {task!r}",
+            hint=f"there are {', '.join(session.names_of('transcripts', '.jsonl')[:12]) or 'none'}",
+        )
+    records = (record.body for record in session.read_log(f"transcripts/{names[0]}.jsonl", TRANSCRIPT_SCHEMA))
+    return context_report(names[0], records, turn=turn, evidence=EvidenceStore(session, redact=lambda data: data).get)
+
+
+def context_document(context: ContextReport) -> dict[str, object]:
+    return {
+        "task": context.task,
+        "turn": context.turn,
+        "sent": context.sent,
+        "model": context.model,
+        "window_tokens": context.window_tokens,
+        "budget_tokens": context.budget_tokens,
+        "total_tokens": context.total_tokens,
+        "calibrated": context.calibrated,
+        "clearing": context.clearing,
+        "parts": [{"name": p.name, "tokens": p.tokens, "share": round(p.share, 6)} for p in context.parts],
+        "request": dict(context.request.body),
+    }
+
+
+def context_text(context: ContextReport) -> str:
+    """What the request is made of, a line a part."""
+    how = "as the endpoint counted" if context.calibrated else "estimated"
+    head = (
+        f"{context.task}, turn {context.turn} ({'sent' if context.sent else 'next'}), {context.model}: "
+        f"{context.total_tokens:,} of {context.window_tokens:,} tokens, {how}; clearing {context.clearing}"
+    )
+    return "\n".join([head, *(f"{p.name:24} {p.tokens:>9,}  {p.share:6.2%}" for p in context.parts)])
 
 
 # --- evidence ---

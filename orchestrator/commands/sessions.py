@@ -27,8 +27,8 @@ def sessions(*, as_json: bool) -> int:
     return 0
 
 
-def show(*, session: str, what: str | None, as_json: bool) -> int:
-    """Print the answer of a session, or its findings, tasks or manifest."""
+def show(*, session: str, what: str | None, context: str | None, turn: int | None, as_json: bool) -> int:
+    """Print the answer of a session, or its findings, tasks, cost, manifest, or the context of one subagent."""
     from orchestrator import stored
 
     settings = load_settings(os.environ)
@@ -38,6 +38,13 @@ def show(*, session: str, what: str | None, as_json: bool) -> int:
     with store.read(entry) as opened:
         if what == "manifest":
             print_json(opened.read_manifest().to_dict())
+            return 0
+        if what == "cost":
+            print_json(stored.cost_document(opened)) if as_json else print_text(stored.cost_text(opened))
+            return 0
+        if context is not None:
+            shown = stored.context_of(opened, context, turn)
+            print_json(stored.context_document(shown)) if as_json else print_text(stored.context_text(shown))
             return 0
         report = stored.load_report(opened)
     if what == "findings":

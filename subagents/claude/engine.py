@@ -185,6 +185,7 @@ class ClaudeEngine:
             transcript=transcript,
             on_entry=self.on_entry,
             mode="format" if facts.structured_outputs else "tool",
+            window_tokens=facts.window_tokens,
         )
 
     # --- one task ---

@@ -20,6 +20,7 @@ from subagents.claude.history import Edits
 from subagents.claude.ledger import Entry, EntryKind
 from subagents.claude.messages import AssistantTurn, Request, ToolResult, Usage, UserTurn
 from subagents.claude.replies import StreamReader, reply_of, usage_of
+from subagents.claude.report import setting_of
 from subagents.claude.stops import Trouble, as_error, stop_action
 from subagents.claude.tokens import TokenMeter, raw_tokens
 from subagents.claude.transcript import Transcript
@@ -59,6 +60,7 @@ class Asker:
     transcript: Transcript
     on_entry: Callable[[Entry], None]
     mode: Mode = "format"
+    window_tokens: int = 0
 
     async def ask(self, opening: str, read: Read[T]) -> Reading[T]:
         """The reading of the last reply. A conversation that is on record goes on where it stands.
@@ -67,7 +69,8 @@ class Asker:
         """
         transcript = self.transcript
         if transcript.is_new:
-            transcript.begin(opening, model=self.fixed.model, fixed_hash="", edits=Edits())
+            setting = setting_of(self._shaped(), window_tokens=self.window_tokens, budget_tokens=self.window_tokens)
+            transcript.begin(opening, model=self.fixed.model, fixed_hash="", edits=Edits(), setting=setting)
         transcript.settle()
         pauses = 0
         while True:

@@ -50,6 +50,13 @@ def test_two_phases_of_three_end_in_an_answer_of_bound_statements(tmp_path: Path
         assert not any(e.unknown for e in entries)
         assert got["usage"]["requests"] == len(one.api.ledger)
         assert_coordinator_saw_no_tool_output(one, got)
+        assert one.json("show", got["session"], "--cost")["total"] == got["usage"]
+        sent = [r.json["messages"] for r in one.api.created]
+        for name in (got["tasks"][0]["id"], "plan", "answer"):
+            names = [n for n in one.openings(got["session"]) if n.startswith(name)]
+            shown = one.json("show", got["session"], "--context", names[0], "--turn", "1")
+            assert shown["request"]["messages"] in sent
+            assert shown["total_tokens"] > 0
 
 
 def assert_coordinator_saw_no_tool_output(one: Lab, got: Any) -> None:
