@@ -43,7 +43,7 @@ class TokenMeter:
 
     def bound(self, raw: int) -> int:
         """Most that it can be, as far as is known: far above the estimate until a reply has been seen."""
-        return int(raw * (self.factor * 1.15 if self.samples else 2.5)) + 1
+        return int(raw * (self.factor * 1.5 if self.samples else 2.5)) + 1
 
     def learn(self, *, raw: int, reported: int | None) -> None:
         """Take in one reply. Requests too small to say anything, and endpoints that report nothing, change nothing."""

@@ -132,7 +132,8 @@ def assert_ledger_equals_charges(entries: list[Entry], charges: list[Charge]) ->
     assert not known - paid, f"entered but never charged: {known - paid}"
     unreported = list((paid - known).elements())
     assert len(unreported) <= len(lost), f"charged but not entered: {unreported}"
-    assert sum(sum(one[:3]) for one in unreported) <= sum(e.bound_input for e in lost)
+    most = [(e.task, e.turn, e.bound_input) for e in lost]
+    assert sum(sum(one[:3]) for one in unreported) <= sum(e.bound_input for e in lost), (unreported, most)
 
 
 def text_of(body: Mapping[str, Any]) -> str:
