@@ -28,10 +28,10 @@ MAX_UP = 4
 MAX_DOWN = 5
 MAX_NODES = 260
 MAX_CLIMBED = 150
-MOST_CLIMBED = 20
+MOST_CLIMBED = 18
 MOST_EXPANDED = 70
 MOST_BELOW = 24
-MAX_CALLERS = 8
+MAX_CALLERS = 7
 HUB_CALLERS = 25
 MIN_CERTAINTY = 0.24
 VIA_CERTAINTY = 0.65
@@ -283,11 +283,12 @@ class GraphBuilder:
     # --- upwards ----------------------------------------------------------------------------------------------
 
     def _climb(self, frontier: list[Key]) -> None:
-        """Level by level. A caller is worth what it says itself and what it leads to; who has few callers passes on most.
+        """Level by level. A caller is worth what it says itself and what it leads to, shared among all who lead there.
 
         So the one way into a telling function is climbed before the many users of a helper.
         """
         worth = {key: self._relevance.value(self.graph.matches[key]) for key in frontier}
+        frontier = sorted(frontier, key=lambda k: -worth[k])[:MOST_CLIMBED]
         for _ in range(MAX_UP):
             following: dict[Key, float] = {}
             for key in frontier:

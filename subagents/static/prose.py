@@ -21,6 +21,7 @@ QUOTE_LINES = 5
 
 _UNDERLINE = re.compile(r"^\s*([=\-~^\"'`#*+.])\1{2,}\s*$")
 _HEADING = re.compile(r"^#{1,6}\s+(.*)$")
+_ITEM = re.compile(r"(?:^|\s)(?:#|\d{1,2})[.)]\s+(?=[A-Z`:])")
 _MARKUP = re.compile(r"^\s*(\.\. |:\w+:|```|<|\||\[!\[|!\[|---|\+--)")
 
 
@@ -105,6 +106,8 @@ def doc_drafts(
                 + 0.35 * relevance.in_text(paragraph.heading)
                 + 0.25 * min(3, mentioned)
             )
+            if question.kind == "how" and len(_ITEM.findall(paragraph.text)) >= 4:
+                score += 0.45  # an ordered list tells steps
             score += topic + (
                 0.2 * min(6, around) if first[paragraph.heading] == paragraph.start and around > 2 else 0.0
             )
