@@ -191,7 +191,7 @@ def read_private(path: Path, *, limit_bytes: int, label: str) -> bytes:
         if size > limit_bytes:
             raise StateError(
                 f"{str(path)!r} is too large to be what it should be: {size:,} bytes, at most {limit_bytes:,}",
-                hint="the file is damaged; `leadline doctor` says what can be saved",
+                hint="the file is damaged; `leadline doctor SESSION` says what can be saved",
             )
         with explained(path, "read"):
             return _read_up_to(descriptor, limit_bytes + 1)

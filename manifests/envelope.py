@@ -21,7 +21,7 @@ from manifests.errors import StateError
 from manifests.fields import DEPTH_LIMIT, Fields, Malformed, depth_of, parse_timestamp, timestamp, utc_now
 
 DOCUMENT_LIMIT_BYTES = 64 << 20
-DOCTOR = "`leadline doctor` says what is damaged and what can be saved"
+DOCTOR = "`leadline doctor SESSION` says what is damaged; with --repair it saves what is sound into a new session"
 
 _FIRST_LINE = re.compile(rb'\{"sha256":"([0-9a-f]{64})",\n')
 _FIRST_LINE_BYTES = 78

@@ -100,6 +100,13 @@ class LogReader:
         finally:
             os.close(descriptor)
 
+    def sum_at(self, seq: int) -> str | None:
+        """The sum of that record, or None if the log ends before it. Vouches for every byte up to there."""
+        for record in self:
+            if record.seq == seq:
+                return self.sum
+        return None
+
     def exhaust(self) -> LogReader:
         """Check the whole log and keep nothing of it."""
         for _ in self:
@@ -371,6 +378,12 @@ class AppendLog:
     def _truncate(self) -> None:
         retrying(lambda: current().truncate(self._descriptor, self._length, label=self._label))
         self._clean = True
+
+    @property
+    def head(self) -> tuple[int, str] | None:
+        """Number and sum of the last record; None as long as this object has not opened the file."""
+        with self._mutex:
+            return (self._seq, self._sum) if self._seq >= 0 else None
 
     def close(self) -> None:
         """Release the file. A later `append` opens it again."""

@@ -336,6 +336,26 @@ class Manifest:
 
     # --- JSON ---
 
+    def about(self) -> dict[str, object]:
+        """What the session is about, not where it stands; the journal keeps it, so that it outlives the manifest."""
+        return {
+            "root": self.root,
+            "question": self.asked,
+            "engine": {"name": self.engine, "settings": dict(self.engine_settings)},
+            "snapshot": self.snapshot.to_dict(),
+            "scope": list(self.scope),
+            "run": self.runs,
+        }
+
+    @staticmethod
+    def from_about(body: Mapping[str, object], *, session: str, repository: str) -> Manifest:
+        """A session that has not begun, about the same. Raises Malformed."""
+        now = timestamp()
+        given = {key: body.get(key) for key in ("root", "question", "engine", "snapshot", "scope")}
+        empty = {"phases": [], "tasks": [], "overhead": {}, "usage": {}, "status": "interrupted", "failure": ""}
+        own = {"session": session, "repository": repository, "created_at": now, "updated_at": now, "answer": "none"}
+        return Manifest.from_dict({**given, **empty, **own})
+
     def to_dict(self) -> dict[str, object]:
         return {
             "session": self.session,

@@ -145,8 +145,10 @@ class Session:
                 Manifest.from_dict(manifest.to_dict())
             except Malformed as problem:
                 raise UsageError(f"this cannot be explored: {problem}", hint="make it shorter") from problem
-            self._wrote_manifest = True
         self.write_document("manifest.json", MANIFEST_SCHEMA, manifest.to_dict())
+        if not self._wrote_manifest:
+            self._wrote_manifest = True
+            self.journal.append("opened", **manifest.about())  # what salvage starts from when the manifest is lost
 
     def read_manifest(self) -> Manifest:
         body = self.read_document("manifest.json", MANIFEST_SCHEMA)
@@ -217,9 +219,23 @@ class Session:
             )
         return self._logs[name]
 
-    def read_log(self, name: str, schema: Schema) -> LogReader:
+    def head_of(self, name: str, schema: Schema) -> tuple[int, str] | None:
+        """Number and sum of the last record of a log; None if it has none. Who keeps them can tell later that records
+        were cut off at the end, which the log alone cannot."""
+        log = self._logs.get(name)
+        if log is not None and (head := log.head) is not None:
+            return head
+        reader = LogReader(self.path_of(name), schema=schema, owner=self.owner, trust=TIMELESS, bodies=False)
+        try:
+            reader.exhaust()
+        except FileNotFoundError:
+            return None
+        return (reader.last_seq, reader.sum) if reader.last_seq > 0 else None
+
+    def read_log(self, name: str, schema: Schema, *, bodies: bool = True) -> LogReader:
         """To be iterated, any number of times; `torn` says afterwards whether a last record was dropped."""
-        return LogReader(self.path_of(name), schema=schema, owner=self.owner, trust=self._trust.ageless)
+        trust = self._trust.ageless
+        return LogReader(self.path_of(name), schema=schema, owner=self.owner, trust=trust, bodies=bodies)
 
     def names_of(self, folder: str, suffix: str) -> list[str]:
         """Names of the files in a folder of the session, without the suffix, sorted."""

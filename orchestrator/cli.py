@@ -178,3 +178,17 @@ def clean(**options: Any) -> int:
     from orchestrator.commands.sessions import clean as run
 
     return run(**options)
+
+
+@leadline.command()
+@click.argument("session", required=False)
+@click.option("--repair", is_flag=True, help="Save what is sound of SESSION into a new session; the old one stays.")
+@_with(_json)
+def doctor(**options: Any) -> int:
+    """Check SESSION, or all: files, checksums, references, citations against the snapshot, sums.
+
+    Says what is damaged and what can be saved. Exit code 3 if anything is damaged.
+    """
+    from orchestrator.commands.doctor import doctor as run
+
+    return run(**options)

@@ -16,7 +16,7 @@ from scratch.scratchpad import Scratchpad
 from scratch.verify import Verifier
 from subagents.codebase.types import CannotRead, Snapshot
 
-_VERIFIER = "verification"
+VERIFIER = "verification"
 """Name of the scratchpad that holds changes of status found by checking citations again."""
 
 
@@ -62,7 +62,7 @@ class SessionPads:
         """Change the status of a finding, durably; one that is not there is left alone."""
         known = self._registry.get(finding)
         if known is not None and known.status != status:
-            Scratchpad(self._session, _VERIFIER).append_status(finding, status, reason)
+            Scratchpad(self._session, VERIFIER).append_status(finding, status, reason)
             self._registry.put(replace(known, status=status))
 
     def carry_over(self) -> CarriedOver:
@@ -71,7 +71,7 @@ class SessionPads:
         Lines that moved are followed; findings whose lines changed are marked. Doing it twice changes nothing more.
         """
         verifier = Verifier(self._snapshot, cannot_read=CannotRead)
-        pad = Scratchpad(self._session, _VERIFIER)
+        pad = Scratchpad(self._session, VERIFIER)
         moved = 0
         stale: list[Finding] = []
         for finding in self.findings():

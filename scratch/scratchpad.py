@@ -5,7 +5,7 @@ It is read back as untrusted input: whatever it holds ends up in a prompt.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from manifests.envelope import DOCTOR
@@ -75,6 +75,10 @@ class Scratchpad:
     def append_shown(self, path: str, start: int, end: int) -> None:
         """Not synced: a power cut loses the right to cite these lines, until they are read again."""
         self._log.append({"kind": "shown", "path": path, "start": start, "end": end}, sync=False)
+
+    def copy(self, body: Mapping[str, object]) -> None:
+        """A record of another session's scratchpad, as it stands there."""
+        self._log.append(body)
 
     def _append(self, kind: str, **fields: object) -> None:
         self._log.append({"kind": kind, "at": timestamp(), **fields})

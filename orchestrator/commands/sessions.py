@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from datetime import timedelta
 
+from manifests.envelope import DOCTOR
 from manifests.errors import LeadlineError, StateError, UsageError
 from manifests.fields import parse_timestamp, utc_now
 from manifests.sessions import SessionEntry, SessionStore
@@ -136,9 +137,7 @@ def _nothing_is_written(_: object) -> object:
 
 def _refuse_damaged(entry: SessionEntry) -> None:
     if entry.status == "damaged":
-        raise StateError(
-            f"session {entry.id} is damaged: {entry.problem}", hint=f"see what is left in {str(entry.path)!r}"
-        )
+        raise StateError(f"session {entry.id} is damaged: {entry.problem}", hint=DOCTOR)
 
 
 def _chosen(store: SessionStore, names: Sequence[str], *, finished: bool, older_than: int | None) -> list[SessionEntry]:

@@ -56,7 +56,7 @@ def test_what_is_written_is_read_back(store: SessionStore) -> None:
     session = store.read(store.resolve(identity))
     assert session.read_manifest().question == "How?"
     assert session.read_document("phases/1.json", SUMMARY) == {"phase": 1}
-    assert [record.body["kind"] for record in session.journal.records()] == ["started"]
+    assert [record.body["kind"] for record in session.journal.records()] == ["opened", "started"]
     with pytest.raises(StateError, match="reading only"):
         session.write_document("x.json", SUMMARY, {})
 
@@ -261,7 +261,7 @@ def test_a_hundred_sessions_are_listed_quickly(store: SessionStore, record_prope
     spent_ms = (time.process_time() - started) * 1e3
     record_property("listing_ms", spent_ms)
     assert len(found) == 100
-    assert spent_ms < 150  # 25 ms on an idle machine
+    assert spent_ms < 150  # of CPU; docs/reliability.md has measured figures
 
 
 def test_a_question_too_long_to_be_read_back_is_refused_before_any_work(store: SessionStore) -> None:
@@ -288,7 +288,7 @@ def test_old_phases_of_a_session_still_at_work_are_read(tmp_path: Path, monkeypa
     monkeypatch.setattr("manifests.envelope.utc_now", lambda: later)
     session = store.read(store.resolve(identity))
     assert session.read_document("phases/1.json", SUMMARY) == {"phase": 1}
-    assert len(list(session.journal.records())) == 1
+    assert len(list(session.journal.records())) == 2
     with pytest.raises(StateError, match="40 days ago"):
         session.read_manifest()
 
@@ -344,8 +344,8 @@ def check_state(store: SessionStore, said: tuple[str, ...]) -> None:
         acknowledged = [text.split()[1] for text in said if text.startswith("manifest")]
         assert ORDER.index(status) - ORDER.index((acknowledged or ["pending"])[-1]) in (0, 1)
         kinds = [record.body["kind"] for record in session.journal.records()]
-        assert kinds in ([], ["planned"])
-        assert "journal planned" not in said or kinds
+        assert kinds in ([], ["opened"], ["opened", "planned"])
+        assert "journal planned" not in said or "planned" in kinds
         notes = 0
         if session.has(f"scratch/{TASKS[0].id}.jsonl"):
             notes = len(list(session.read_log(f"scratch/{TASKS[0].id}.jsonl", SCRATCH_SCHEMA)))
