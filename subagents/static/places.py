@@ -60,6 +60,8 @@ def ranked_places(
         symbol = pool[key]
         line, worth = telling_line(question, symbol, sources, relevance)
         score = (relevance.value(replace(match, pairs=min(1, match.pairs))) + 0.3 * worth) * relevance.coverage(match)
+        if symbol.end - symbol.start > 300 and max(relevance.own_name(symbol), default=0.0) < 0.6:
+            score *= 0.5  # hundreds of lines mention much and are about little of it
         score += 1.5 if key in named else 0.0
         if question.aspect == "configured" and (symbol.kind in VALUE_KINDS or re.search(r"[A-Z]{3}", symbol.name)):
             score += 0.25

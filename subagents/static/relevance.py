@@ -119,6 +119,11 @@ class Relevance:
         )
         return Matches(by_term=by_term, pairs=pairs, named=self.is_named(symbol))
 
+    def own_name(self, symbol: Symbol) -> list[float]:
+        """For each term, how well the symbol's own name matches it."""
+        own = name_words(symbol.name)
+        return [max((term_match(term, word) for word in own), default=0.0) for term in self._question.strong_terms]
+
     def says(self, name: str) -> bool:
         """Whether a name holds one of the question's words."""
         return any(term_match(term, word) >= 0.6 for term in self._terms for word in name_words(name))
