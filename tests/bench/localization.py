@@ -189,8 +189,14 @@ def checkout(mirror: Path, folder: Path, commit: str) -> None:
         alternates.parent.mkdir(exist_ok=True)
         alternates.write_text(f"{(mirror / 'objects').resolve()}\n")
         subprocess.run(["git", "-C", str(folder), "config", "advice.detachedHead", "false"], check=True)
-    subprocess.run(["git", "-C", str(folder), "checkout", "-q", "-f", "--detach", commit], check=True)
-    subprocess.run(["git", "-C", str(folder), "clean", "-q", "-ffdx"], check=True)
+    for command in (
+        ["update-ref", "--no-deref", "HEAD", commit],
+        ["read-tree", commit],
+        ["clean", "-q", "-ffdx"],
+    ):
+        subprocess.run(["git", "-C", str(folder), *command], check=True)
+    # a mirror may lack its largest files: what is there is laid out, and the command fails for the rest
+    subprocess.run(["git", "-C", str(folder), "checkout-index", "-q", "-a", "-f"], check=False, capture_output=True)
 
 
 def match_symbols(ranked: Sequence[str], gold: Sequence[str]) -> list[str]:
