@@ -27,6 +27,7 @@ MOST_TASKS = 6
 LATER_TASKS = 3
 CLAIMS_A_TASK = 6
 _TEXT_LIMIT = 4_000
+_EVERYWHERE = ("", ".", "/", "./")
 _SUMMARY_CHARS = 30_000
 
 PLAN_SCHEMA: Mapping[str, Any] = {
@@ -179,7 +180,9 @@ class _Raw:
         return _Raw(
             name=name,
             question=question.strip()[:_TEXT_LIMIT],
-            scope=tuple(dict.fromkeys(p.strip().strip("/") for p in _texts(body.get("scope")) if p.strip(" ./"))),
+            scope=tuple(
+                dict.fromkeys(p.strip().strip("/") for p in _texts(body.get("scope")) if p.strip() not in _EVERYWHERE)
+            ),
             deliverable=str(body.get("deliverable") or "").strip()[:_TEXT_LIMIT],
             depends_on=_texts(body.get("depends_on")),
             share=float(share) if good else 0.0,  # type: ignore[arg-type]

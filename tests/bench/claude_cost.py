@@ -68,10 +68,10 @@ def input_cost(totals: Totals) -> float:
     return totals.input_tokens + 1.25 * totals.write_tokens + 0.1 * totals.read_tokens
 
 
-def naive(api: FakeApi, fixed: dict[str, Any], repository: Path) -> None:
+def naive(api: FakeApi, fixed: dict[str, Any], repository: Path, ask: str = "Find all facts.") -> None:
     """The whole history at every step, the newest message marked; results as a shell would give them."""
     client = api.client()
-    messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "Find all facts."}]}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": ask}]}]
     while True:
         marked = [*messages[:-1], {**messages[-1], "content": [dict(b) for b in messages[-1]["content"]]}]
         marked[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
