@@ -1,4 +1,4 @@
-"""The weights of ranked search, fitted anew: cross-validation over repositories, the weights, and what each sign brings.
+"""The weights of ranked search, fitted anew: cross-validation over repositories, and what each sign brings.
 
     python -m tests.bench.fit_ranking ROWS.jsonl [ROWS.jsonl ...] --mirrors FOLDER --scratch FOLDER [--ablate]
 
