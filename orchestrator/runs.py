@@ -26,7 +26,9 @@ from orchestrator.settings import Settings
 from orchestrator.signals import StopAsked, Stopper, stoppable
 from orchestrator.spend import Estimate, SpendLimits
 from orchestrator.view import View
+from scratch.findings import Citation
 from scratch.redaction import Redactor
+from subagents.codebase.forges import permalink
 from subagents.codebase.repository import head_commit, locate, repository_key
 from subagents.codebase.snapshot import open_snapshot
 from subagents.codebase.types import Snapshot, SnapshotId
@@ -268,6 +270,7 @@ def _work(
 ) -> Report:
     """Index, run the coordinator, keep the report. What ends early leaves a manifest that says how."""
     with workspace_of(snapshot, question=manifest.asked, cache_dir=settings.cache_dir, view=view) as workspace:
+        workspace = replace(workspace, link=_linker(Path(manifest.root), snapshot.id))
         pads = SessionPads(session, snapshot, redactor)
         terms = Terms(
             limits=call.spending,
@@ -307,6 +310,15 @@ def _work(
             coordinator.save(coordinator.manifest.with_status("failed", failure=str(error)))
             raise
         return _kept(session, coordinator, result, snapshot, redactor)
+
+
+def _linker(root: Path, snapshot: SnapshotId) -> Callable[[Citation], str]:
+    """Links to cited lines on the forge that the repository came from; none for a tree that is no commit."""
+    place = locate(root).git
+    commit = snapshot.commit
+    if place is None or not place.remote or commit is None or snapshot.dirty:
+        return lambda _: ""
+    return lambda c: permalink(place.remote, commit, c.path, c.start, c.end)
 
 
 def _kept(session: Session, coordinator: Coordinator, result: Result, snapshot: Snapshot, redactor: Redactor) -> Report:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from manifests.tasks import Task
-from scratch.findings import Finding
+from scratch.findings import Citation, Finding
 from subagents.codebase.types import CodeIndex, Finder, Skipped, Snapshot
 
 
@@ -40,6 +40,8 @@ class Workspace:
     index: CodeIndex
     finder: Finder
     question: str
+    link: Callable[[Citation], str] = lambda _: ""
+    """A permanent link to cited lines on the web; empty where there is none."""
 
 
 class Recorder(Protocol):

@@ -7,7 +7,7 @@ others that do not hold, then dropped and counted. When no model can be asked an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,14 +171,28 @@ def draft_by_code(findings: Sequence[Finding]) -> Draft:
 # --- rendering ---
 
 
-def rendered(draft: Draft, findings: Sequence[Finding], coverage: Coverage, *, remarks: Sequence[str] = ()) -> Answer:
-    """The answer with its citations as `path:line`, put there by code.
+Link = Callable[[Citation], str]
+
+
+def _no_link(_: Citation) -> str:
+    return ""
+
+
+def rendered(
+    draft: Draft,
+    findings: Sequence[Finding],
+    coverage: Coverage,
+    *,
+    remarks: Sequence[str] = (),
+    link: Link = _no_link,
+) -> Answer:
+    """The answer with its citations as `path:line`, put there by code; linked where there is a page to link to.
 
     That something is not there is said only together with what was searched.
     """
     by_id = {f.id: f for f in findings}
     found = draft.found and bool(draft.statements)
-    parts = [f"{s.text} ({_places([by_id[i] for i in s.findings])})" for s in draft.statements]
+    parts = [f"{s.text} ({_places([by_id[i] for i in s.findings], link)})" for s in draft.statements]
     if not found:
         parts.insert(0, f"The question could not be answered from this snapshot. {coverage_line(coverage)}")
     elif (coverage.truncated or coverage.timed_out) and any(_absence(s.text) for s in draft.statements):
@@ -204,7 +218,12 @@ def _absence(text: str) -> bool:
     return _ABSENCE.search(text) is not None
 
 
-def _places(findings: Sequence[Finding]) -> str:
+def _places(findings: Sequence[Finding], link: Link) -> str:
     cited: dict[str, Citation] = {c.where: c for f in findings for c in f.citations}
-    shown = [f"`{where.replace('`', chr(39))}`" for where in list(cited)[:_CITED]]
+    shown = [_place(citation, link(citation)) for citation in list(cited.values())[:_CITED]]
     return ", ".join(shown) + (f" and {len(cited) - _CITED} more" if len(cited) > _CITED else "")
+
+
+def _place(citation: Citation, url: str) -> str:
+    where = f"`{citation.where.replace('`', chr(39))}`"
+    return f"[{where}]({url})" if url else where

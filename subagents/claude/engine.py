@@ -136,7 +136,7 @@ class ClaudeEngine:
         if limit := self.answer_limit():
             draft = answering.draft_by_code(findings)
             remark = f"The limit of {limit} was reached: these are the findings as they were recorded."
-            return answering.rendered(draft, findings, coverage, remarks=[remark])
+            return answering.rendered(draft, findings, coverage, remarks=[remark], link=workspace.link)
 
         def read(body: Mapping[str, Any]) -> Reading[answering.Draft]:
             return answering.read_answer(body, findings)
@@ -152,8 +152,10 @@ class ClaudeEngine:
         reading = await asker.ask(self.store.redact(opening), read)
         if reading.value is None or (reading.reasons and not reading.value.statements):
             remark = "The model's answer could not be used: these are the findings as they were recorded."
-            return answering.rendered(answering.draft_by_code(findings), findings, coverage, remarks=[remark])
-        return answering.rendered(reading.value, findings, coverage)
+            return answering.rendered(
+                answering.draft_by_code(findings), findings, coverage, remarks=[remark], link=workspace.link
+            )
+        return answering.rendered(reading.value, findings, coverage, link=workspace.link)
 
     async def _asker(self, kind: EntryKind, workspace: Workspace, schema: Mapping[str, Any], *, key: object) -> Asker:
         """A conversation of the coordinator, named by what it is about, so that it is found again after a crash."""

@@ -38,6 +38,8 @@ class GitPlace:
     object_format: ObjectFormat
     file_mode: bool
     """Whether executable bits of the working tree mean something."""
+    remote: str = ""
+    """Address of the remote called origin, as configured; may hold credentials: never to be printed."""
 
     @property
     def objects(self) -> Path:
@@ -196,6 +198,7 @@ def _place(root: Path, git_dir: Path, common: Path, *, bare: bool) -> GitPlace:
         bare=bare,
         object_format="sha256" if format_name == "sha256" else "sha1",
         file_mode=configuration.get("core.filemode", "true").lower() not in ("false", "no", "off", "0"),
+        remote=configuration.get("remote.origin.url", ""),
     )
 
 
