@@ -73,7 +73,10 @@ async def dispatch(tasks: Sequence[Task], limits: Limits, run: Run, ended: Ended
                 if error is not None:
                     fatal.append(error)
                 complete = complete and outcome.failure != DEADLINE
-                await ended(task, outcome)
+                try:
+                    await ended(task, outcome)
+                except LeadlineError as failure:  # what ended could not be kept: nobody may go on as if it were
+                    fatal.append(failure)
         finally:
             done[task.id].set()
 

@@ -121,10 +121,17 @@ async def _next(drafts: Iterator[Draft], job: Job, heartbeat: Callable[[], None]
             if job.ticks != seen:
                 seen = job.ticks
                 heartbeat()
-    except asyncio.CancelledError:
+    except BaseException:
         job.stopped = True
+        making.add_done_callback(_seen)
         await asyncio.wait({making}, timeout=2.0)
         raise
+
+
+def _seen(making: asyncio.Future[Draft | None]) -> None:
+    """The thread was told to stop; what it ended with has nobody left to tell."""
+    if not making.cancelled():
+        making.exception()
 
 
 def _unique(skipped: list[Skipped]) -> Iterator[Skipped]:

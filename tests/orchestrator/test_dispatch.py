@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from manifests.errors import EngineError
+from manifests.errors import EngineError, StateError
 from manifests.tasks import Task
 from orchestrator.dispatch import DEADLINE, Heartbeat, Limits, dispatch
 from subagents.engine import Outcome
@@ -114,3 +114,14 @@ async def test_a_fault_of_the_whole_session_ends_it_after_the_running_ones() -> 
     with pytest.raises(EngineError):
         await dispatch(tasks(5), limits(parallel=2), run, ended)
     assert ended.statuses == ["stopped", "finished"]
+
+
+async def test_an_end_that_cannot_be_kept_is_raised_as_itself() -> None:
+    async def run(task: Task, heartbeat: Heartbeat) -> Outcome:
+        return Outcome(status="finished")
+
+    async def ended(task: Task, outcome: Outcome) -> None:
+        raise StateError("no space left", hint="make room")
+
+    with pytest.raises(StateError, match="no space left"):
+        await dispatch(tasks(3), limits(parallel=1), run, ended)
