@@ -343,8 +343,11 @@ class Coordinator:
             self._planned(phase, plan.title, plan.tasks)
         reason = await self._investigate(phase)
         verdicts = [f for f in self._pads.findings() if f.phase == phase]
-        for finding, why in self._refuter.refuted(verdicts).items():
-            self._pads.mark(finding, "refuted", why)
+        known = [f.id for f in self._pads.findings()]
+        for named, why in self._refuter.refuted(verdicts).items():
+            meant = [i for i in known if i.startswith(named)]
+            if len(meant) == 1:
+                self._pads.mark(meant[0], "refuted", why)
         self._summarise(phase)
         return reason
 

@@ -84,6 +84,8 @@ LONGEST_QUESTION = 20_000
 
 def start(request: Request, settings: Settings, view: View, announce: Callable[[str], None]) -> Report:
     """Explore. `announce` is told the session's id as soon as it can be resumed. Raises Interrupted, LeadlineError."""
+    if request.call.limits.verify and request.engine == "static":
+        raise _nobody_refutes(request.engine)
     redactor = Redactor()
     question = redactor.text(_checked_question(request.question))
     request = replace(request, question=question, repo=request.repo.absolute())
@@ -104,6 +106,13 @@ def start(request: Request, settings: Settings, view: View, announce: Callable[[
         session.close()
         if not session.has(_MANIFEST):
             store.remove(_unborn(session))
+
+
+def _nobody_refutes(engine: str) -> UsageError:
+    return UsageError(
+        f"engine {engine!r} has no subagents that could try to refute claims",
+        hint="leave --verify out, or use --engine claude",
+    )
 
 
 def _checked_question(text: str) -> str:
@@ -282,10 +291,7 @@ def _work(
         )
         equipment = make_engine(manifest.engine, settings, session, redactor, workspace, terms)
         if call.limits.verify and equipment.refuter is None:
-            raise UsageError(
-                f"engine {manifest.engine!r} has no subagents that could try to refute claims",
-                hint="leave --verify out, or use --engine claude",
-            )
+            raise _nobody_refutes(manifest.engine)
         coordinator = Coordinator(
             session=session,
             manifest=manifest,
