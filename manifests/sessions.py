@@ -145,7 +145,9 @@ class Session:
                 Manifest.from_dict(manifest.to_dict())
             except Malformed as problem:
                 raise UsageError(f"this cannot be explored: {problem}", hint="make it shorter") from problem
-        self.write_document("manifest.json", MANIFEST_SCHEMA, manifest.to_dict())
+        head = self.head_of(Journal.NAME, JOURNAL_SCHEMA)
+        journal = {"journal": {"records": head[0], "sum": head[1]}} if head is not None else {}
+        self.write_document("manifest.json", MANIFEST_SCHEMA, {**manifest.to_dict(), **journal})
         if not self._wrote_manifest:
             self._wrote_manifest = True
             self.journal.append("opened", **manifest.about())  # what salvage starts from when the manifest is lost
@@ -155,11 +157,26 @@ class Session:
         path = self.folder / "manifest.json"
         try:
             manifest = Manifest.from_dict(body)
+            self._check_journal(body.get("journal"))
         except Malformed as problem:
             raise StateError(f"{str(path)!r} cannot be used: {problem}", hint=DOCTOR) from problem
         if (manifest.session, manifest.repository) != (self.id, self.repository):
             raise StateError(f"{str(path)!r} is about session {manifest.session!r}", hint=DOCTOR)
         return manifest
+
+    def _check_journal(self, stated: object) -> None:
+        """StateError unless the journal holds all that it held when the manifest was written."""
+        if stated is None:
+            return
+        fields = Fields(stated, "journal")
+        records, total = fields.integer("records", low=0, high=1 << 40), fields.text("sum", limit=16)
+        path = str(self.folder / Journal.NAME)
+        try:
+            found = self.read_log(Journal.NAME, JOURNAL_SCHEMA, bodies=False).sum_at(records)
+        except FileNotFoundError:
+            raise StateError(f"{path!r} is missing", hint=DOCTOR) from None
+        if found != total:
+            raise StateError(f"{path!r} ends before record {records}, or is another: records are missing", hint=DOCTOR)
 
     def write_document(self, name: str, schema: Schema, body: Mapping[str, object]) -> None:
         """Redact, seal, replace."""
