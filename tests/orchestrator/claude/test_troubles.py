@@ -172,3 +172,18 @@ def test_an_empty_repository_costs_nothing_and_is_said_to_be_empty(tmp_path: Pat
         done = one.run("explore", str(repo), question, "--engine", "claude", "--json")
         assert done.returncode in (0, 5), done.stderr
         assert json.loads(done.stdout)["answer"]["found"] is False
+
+
+# --- endpoints that merely speak the protocol ---
+
+
+def test_an_endpoint_without_structured_output_plans_and_answers_by_tool(tmp_path: Path, works: Path) -> None:
+    with lab(tmp_path / "home", rounds=1, settings={"persona": "compatible"}) as one:
+        assert one.api is not None
+        one.configure(window_tokens=60_000, model="local")
+        got = one.explore(works)
+        assert got["status"] == "answered"
+        assert len(got["tasks"]) == 3
+        assert got["answer"]["statements"]
+        by_tool = [r.json for r in one.api.created if [t["name"] for t in r.json.get("tools") or ()] == ["deliver"]]
+        assert len(by_tool) >= 2
