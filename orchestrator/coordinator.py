@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -311,10 +312,22 @@ class Coordinator:
             recorder=recorder,
             heartbeat=heartbeat,
         )
-        outcome = await self._engine.investigate(context)
+        with self._running():
+            outcome = await self._engine.investigate(context)
         if outcome.status == "finished" and not recorder.findings() and not outcome.deliverable:
             return replace(outcome, status="incomplete", failure=outcome.failure or "ended with nothing recorded")
         return outcome
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Limits on spending allow for a request of each subagent that runs."""
+        if self._spend is not None:
+            self._spend.running += 1
+        try:
+            yield
+        finally:
+            if self._spend is not None:
+                self._spend.running -= 1
 
     async def _task_ended(self, task: Task, outcome: Outcome) -> None:
         """Outcome first, then journal, then manifest: whatever is missing later is brought in line from the first."""

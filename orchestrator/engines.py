@@ -28,7 +28,6 @@ class Terms:
     """What an engine has to keep to."""
 
     limits: SpendLimits
-    parallel: int
     check_tasks: Callable[[Sequence[Task]], Sequence[str]]
     agents_left: Callable[[], int]
     role_of: Callable[[str], str]
@@ -91,8 +90,8 @@ def _claude(settings: Settings, session: Session, redactor: Redactor, workspace:
             by_role[role] = configured.prices_of(model_of(configured, role=role))
         return by_role[role]
 
-    spend = Spend(terms.limits, price_of, prefix_tokens=engine.prefix_tokens(workspace), parallel=terms.parallel)
+    spend = Spend(terms.limits, price_of, prefix_tokens=engine.prefix_tokens(workspace))
     engine.on_entry = spend.add
     engine.session_limit = spend.near
-    engine.answer_limit = spend.reached
+    engine.answer_room = spend.room
     return Equipment(engine=engine, spend=spend, refuter=engine)

@@ -283,7 +283,6 @@ def _work(
         pads = SessionPads(session, snapshot, redactor)
         terms = Terms(
             limits=call.spending,
-            parallel=call.limits.parallel,
             check_tasks=lambda tasks: coordinator.check_tasks(tasks),
             agents_left=lambda: coordinator.agents_left,
             role_of=lambda task: record.task.role if (record := coordinator.manifest.task(task)) else "",

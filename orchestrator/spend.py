@@ -119,13 +119,13 @@ class Spend:
         price_of: Callable[[Entry], Prices],
         *,
         prefix_tokens: int,
-        parallel: int,
     ) -> None:
         """Raises UsageError for a limit in money without a price."""
         self.limits = limits
         self._price_of = price_of
         self._prefix = prefix_tokens
-        self._parallel = parallel
+        self.running = 0
+        """How many subagents run now."""
         self._all = _Sum()
         self._by_task: dict[str, _Sum] = {}
         self._largest = 0
@@ -165,15 +165,11 @@ class Spend:
     @property
     def _on_its_way(self) -> int:
         """What requests that run now may add before a limit is looked at again."""
-        return self._parallel * (self._largest or self._prefix)
+        return max(1, self.running) * (self._largest or self._prefix)
 
     def near(self) -> str:
         """Name of a limit so near that no subagent may send another request, or empty. Keeps room for the answer."""
         return self._reached(self._on_its_way + ANSWER_TOKENS)
-
-    def reached(self) -> str:
-        """Name of a limit that leaves no room even for the answer, or empty."""
-        return self._reached(ANSWER_TOKENS // 2)
 
     def _reached(self, more: int) -> str:
         limits = self.limits
@@ -183,20 +179,21 @@ class Spend:
             return "cost"
         return ""
 
-    def tokens_left(self) -> int | None:
-        """Tokens that subagents may still spend, the answer's set aside; None without a limit."""
+    def room(self) -> int | None:
+        """Tokens that may still be spent, as uncached input where the limit is in money; None without a limit."""
         left: list[float] = []
         if self.limits.max_tokens is not None:
             left.append(self.limits.max_tokens - self._all.tokens)
         if self.limits.max_cost is not None and self.prices.per_million:
             left.append((self.limits.max_cost - self._all.cost) * 1_000_000 / self.prices.per_million)
-        return max(0, int(min(left)) - ANSWER_TOKENS) if left else None
+        return max(0, int(min(left))) if left else None
 
     def fitting(self, tasks: Sequence[Task]) -> list[Task]:
         """As many of these tasks, in order, as there is room for; each with its reserved share of what is left."""
-        left = self.tokens_left()
-        if left is None:
+        room = self.room()
+        if room is None:
             return list(tasks)
+        left = max(0, room - ANSWER_TOKENS)
         least = LEAST_REQUESTS * (self._prefix + TURN_TOKENS)
         kept = list(tasks[: left // least])
         shares = [_share(task) for task in kept]

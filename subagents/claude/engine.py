@@ -43,6 +43,7 @@ from subagents.tools.toolbox import Toolbox
 HINTS = 8
 RECOVERED = 40
 SUMMARY_CHARS = 24_000
+LEAST_ANSWER_TOKENS = 6_000
 ANSWER_TOKENS = 40_000
 """Of findings in the request for the answer; more would not be read with care."""
 
@@ -60,8 +61,8 @@ class ClaudeEngine:
     brake: Brake | None = None
     on_entry: Callable[[Entry], None] = lambda _: None
     session_limit: Callable[[], str] = lambda: ""
-    answer_limit: Callable[[], str] = lambda: ""
-    """Name of a limit that leaves no room even for the answer, or empty."""
+    answer_room: Callable[[], int | None] = lambda: None
+    """Tokens that limits of the session leave for the answer; None without a limit."""
     check_tasks: CheckTasks = lambda _: ()
     agents_left: Callable[[], int] = lambda: planning.MOST_TASKS
     """How many more subagents the session allows."""
@@ -133,9 +134,10 @@ class ClaudeEngine:
         if not answering.usable(findings):
             draft = answering.Draft(found=False, statements=(), dropped=0)
             return answering.rendered(draft, findings, coverage)
-        if limit := self.answer_limit():
+        left = self.answer_room()
+        if left is not None and left < LEAST_ANSWER_TOKENS:
             draft = answering.draft_by_code(findings)
-            remark = f"The limit of {limit} was reached: these are the findings as they were recorded."
+            remark = "A limit of the session leaves no room for an answer in words: these are the findings as recorded."
             return answering.rendered(draft, findings, coverage, remarks=[remark], link=workspace.link)
 
         def read(body: Mapping[str, Any]) -> Reading[answering.Draft]:
@@ -145,10 +147,12 @@ class ClaudeEngine:
             "answer", workspace, answering.ANSWER_SCHEMA, key=[f"{f.id} {f.status}" for f in findings]
         )
         facts = await self.facts(asker.fixed.model)
-        room = input_budget(facts.window_tokens, facts.reply_tokens, 0, self.settings.margin) // 2
-        opening = answering.answer_opening(
-            workspace, findings, coverage, earlier=self.earlier, most_tokens=min(room, ANSWER_TOKENS)
-        )
+        room = min(input_budget(facts.window_tokens, facts.reply_tokens, 0, self.settings.margin) // 2, ANSWER_TOKENS)
+        if left is not None:  # it may be returned once, and then both requests and replies have to fit
+            room = min(room, left // 6)
+            reply = max(left // 6, self.settings.thinking_budget_tokens + 1_000)
+            asker.fixed = replace(asker.fixed, max_tokens=min(facts.reply_tokens, reply))
+        opening = answering.answer_opening(workspace, findings, coverage, earlier=self.earlier, most_tokens=room)
         reading = await asker.ask(self.store.redact(opening), read)
         if reading.value is None or (reading.reasons and not reading.value.statements):
             remark = "The model's answer could not be used: these are the findings as they were recorded."
