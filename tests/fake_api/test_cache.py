@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -133,10 +134,12 @@ def test_entries_live_five_minutes_after_their_last_use_or_an_hour() -> None:
 def test_parallel_first_requests_each_pay_for_the_write() -> None:
     with fake(latency_s=0.15) as api, api.client() as client:
         threads = [threading.Thread(target=usage, args=(client, body(messages=[user(f"q{n}")]))) for n in range(5)]
+        begun = time.monotonic()
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        assert time.monotonic() - begun >= 0.15
         assert [c.write_5m_tokens > 0 for c in api.ledger] == [True] * 5
         usage(client, body())
         assert api.ledger[-1].read_tokens > 0

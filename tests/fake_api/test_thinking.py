@@ -101,6 +101,7 @@ def test_appending_moving_marks_and_dropping_thinking_are_safe() -> None:
         request["messages"][-1]["content"][-1].pop("cache_control")
         samples_first = request["messages"][0]["content"][0]
         samples_first["cache_control"] = {"type": "ephemeral"}
+        request["system"] = [samples.marked({"type": "text", "text": request["system"]})]
         for oldest in (1, 3, 5, 7):
             client.messages.create(**request)
             del request["messages"][oldest]["content"][0]
