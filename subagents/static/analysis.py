@@ -27,6 +27,7 @@ from subagents.static.callgraph import (
 from subagents.static.chain import LOW_PRICE, PRICE, Chain, ChainFinder
 from subagents.static.flow import Tools
 from subagents.static.grep import Grep
+from subagents.static.meaning import Meaning
 from subagents.static.prose import candidates, paragraphs, telling_names
 from subagents.static.question import Question, parse_question
 from subagents.static.relevance import Relevance
@@ -141,7 +142,15 @@ class Analysis:
         if self._graph is None or self._builder is None:
             tests = self.question.aspect == "tested"
             self._builder = GraphBuilder(
-                self.workspace.index, self.sources, self.relevance, lambda: self._tick(), tests=tests, told=self.told
+                self.workspace.index,
+                self.sources,
+                self.relevance,
+                lambda: self._tick(),
+                tests=tests,
+                meaning=Meaning(
+                    self.workspace.index, self.sources, lambda pattern: self.grep.lines(pattern, self.code_paths)
+                ),
+                told=self.told,
             )
             self._graph = self._builder.grow([symbol for symbol, _ in self.seeds()])
         return self._graph, self._builder

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from subagents.static import answer_common
 from subagents.static.drafts import listing
 from subagents.static.facts import Fact, Facts
+from subagents.static.flow import SURE
 from subagents.static.markdown import code, prose
 from subagents.static.question import Question
 from subagents.static.source import shorten
@@ -55,7 +56,8 @@ def _chain_sentences(facts: Facts, chain: int, root: Fact, calls: Sequence[Fact]
         if call.text("guard") and call.text("guard_kind") == "condition":
             guard = f", only if {code(shorten(call.text('guard'), 70))}"
         where = names.at(call.text("call_path"), call.number("call_line"))
-        return f"{names.symbol(call.text('to'))} ({where}{via}{guard})"
+        likely = ", likely: the name has several definitions" if call.real("certainty") < SURE else ""
+        return f"{names.symbol(call.text('to'))} ({where}{via}{guard}{likely})"
 
     def run_on(call: Fact, ids: list[str]) -> str:
         """A single call, and as long as there is only one below it, that one too."""
@@ -138,7 +140,7 @@ def _set_up_sentences(facts: Facts, chain: int, writer: Writer) -> None:
     for fact in facts.of_chain("registered", chain):
         by = names.symbol(fact.text("by")) if fact.text("by") else "code at top level"
         writer.say(
-            f"Nobody calls {names.symbol(fact.text('symbol'))} by name: {by} hands it on "
+            f"{by[:1].upper() + by[1:]} names {names.symbol(fact.text('symbol'))} without calling it "
             f"({names.at(fact.text('path'), fact.number('line'))}).",
             [fact.id],
         )
@@ -164,7 +166,7 @@ def _table(facts: Facts, writer: Writer) -> None:
         if root is None or not facts.of_chain("call", chain):
             continue
         prefix = "" if chain == 0 else "b"
-        callers = codes(root.texts("callers"), 2) if root.texts("callers") else "(no caller in this snapshot)"
+        callers = codes(root.texts("callers"), 2) if root.texts("callers") else "(no caller resolved)"
         rows.append((_row(f"{prefix}0", root, callers, writer), [root.id]))
         for call in facts.of_chain("call", chain):
             via = f" through {code(call.text('via'))}" if call.text("via") else ""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from subagents.codebase.types import CallEdge, CodeIndex, Reference, Symbol
+from subagents.static.meaning import Meaning
 from subagents.static.relevance import Matches, Relevance
 from subagents.static.roles import path_role
 from subagents.static.source import Sources
@@ -155,10 +156,12 @@ class GraphBuilder:
         tick: Tick,
         *,
         tests: bool = False,
+        meaning: Meaning | None = None,
         told: Callable[[Sequence[str]], Mapping[str, float]] = lambda names: {},
     ) -> None:
         self._index = index
         self._sources = sources
+        self.meaning = meaning or Meaning(index, sources)
         self._relevance = relevance
         self._tick = tick
         self._told = told
@@ -194,7 +197,7 @@ class GraphBuilder:
         likely = sorted((k for k, value in graph.values.items() if value >= 0.25), key=lambda k: (-graph.values[k], k))
         for key in likely[:100]:
             symbol = graph.symbols[key]
-            if graph.into.get(key) and graph.out.get(key) and "." not in symbol.qualified and self._stored(symbol.name):
+            if graph.into.get(key) and graph.out.get(key) and "." not in symbol.qualified and self._stored(symbol):
                 graph.handed.add(key)
         for key in graph.matches:
             if (not graph.sure_callers(key) or key in graph.handed) and graph.out.get(key):
@@ -314,11 +317,15 @@ class GraphBuilder:
     def implicit_callers(self, symbol: Symbol) -> Iterator[Edge]:
         """Who calls through a name that this function, or the class it belongs to, was stored under."""
         owner = symbol.qualified.rpartition(".")[0].rpartition(".")[2]
-        stored = owner if owner and symbol.name in (*_IMPLICIT_METHODS, *_CONSTRUCTORS) else symbol.name
+        held = symbol
+        if owner and symbol.name in (*_IMPLICIT_METHODS, *_CONSTRUCTORS):
+            around = symbol.qualified.rpartition(".")[0]
+            held = next((s for s in self._index.symbols(symbol.path) if s.qualified == around), symbol)
+        stored = held.name
         if stored in _HELPERS or len(stored) < 3:
             return
         yielded = 0
-        for reference, row in self._stored(stored):
+        for reference, row in self._stored(held):
             holder = re.search(rf"([A-Za-z_]\w*)\s*(?:=|:)\s*&?(?:[\w.]+\.)?{re.escape(stored)}\b(?!\s*\()", row)
             if holder is None or holder.group(1) in _HELPERS | _COMMON or len(holder.group(1)) < 4:
                 continue
@@ -327,6 +334,8 @@ class GraphBuilder:
                     continue
                 caller = self._index.symbol_at(user.path, user.line)
                 if caller is None or caller.kind not in FUNCTION_KINDS or key_of(caller) == key_of(symbol):
+                    continue
+                if not self._same_holder(holder.group(1), reference.path, reference.line, row, caller, user):
                     continue
                 self.graph.symbols.setdefault(key_of(caller), caller)
                 yield Edge(
@@ -343,10 +352,11 @@ class GraphBuilder:
 
     def registrations(self, symbol: Symbol) -> list[tuple[Reference, Symbol | None]]:
         """Lines of code that name this function (or its class) without calling it: who hands it on, and where."""
-        return [(ref, self._index.symbol_at(ref.path, ref.line)) for ref, _ in self._stored(symbol.name)]
+        return [(ref, self._index.symbol_at(ref.path, ref.line)) for ref, _ in self._stored(symbol)]
 
-    def _stored(self, name: str) -> list[tuple[Reference, str]]:
+    def _stored(self, symbol: Symbol) -> list[tuple[Reference, str]]:
         found = []
+        name = symbol.name
         for reference in self._index.references(name, limit=80):
             if reference.kind in ("import", "inherit") or path_role(reference.path) != "code":
                 continue
@@ -354,6 +364,8 @@ class GraphBuilder:
             if not re.search(rf"\b{re.escape(name)}\b(?!\s*\()", row) or row.lstrip().startswith(
                 ("#include", "import ", "from ")
             ):
+                continue
+            if not self.meaning.hands_on(reference, row, symbol):
                 continue
             found.append((reference, row))
             if len(found) >= 12:
@@ -467,7 +479,10 @@ class GraphBuilder:
                 continue
             if name not in self._through:
                 self._through[name] = list(self._stored_under(name))
-            for target, _, _ in self._through[name]:
+            for target, line, path in self._through[name]:
+                row = self._sources.line(path, line)
+                if not self._same_holder(name, path, line, row, symbol, reference):
+                    continue
                 self.graph.symbols.setdefault(key_of(target), target)
                 yield Edge(
                     caller=key_of(symbol),
@@ -477,6 +492,18 @@ class GraphBuilder:
                     certainty=VIA_CERTAINTY,
                     via=name,
                 )
+
+    def _same_holder(self, name: str, path: str, line: int, row: str, caller: Symbol, call: Reference) -> bool:
+        """Whether a call of `name` can mean the variable or field that the row stores something in.
+
+        A variable of one function is not seen by another, so a bare name must be of that function or of the file.
+        """
+        around = self._index.symbol_at(path, line)
+        inside = around is not None and around.kind in FUNCTION_KINDS
+        if call.receiver or re.search(rf"(\.|->)\s*{re.escape(name)}\b", row):
+            bare = re.match(rf"\s*(?:let |var |const |auto |mut )*{re.escape(name)}\s*:?=(?!=)", row) is not None
+            return bool(call.receiver) and not (bare and inside)
+        return path == caller.path and (not inside or (around is not None and key_of(around) == key_of(caller)))
 
     def _stored_under(self, name: str) -> Iterator[tuple[Symbol, int, str]]:
         if any(d.kind in FUNCTION_KINDS | TYPE_KINDS for d in self._index.definitions(name, limit=5)):
@@ -495,6 +522,8 @@ class GraphBuilder:
             if stored is None:
                 continue
             for target in self._index.definitions(stored.group(1), limit=3):
+                if not self.meaning.alone(target.name) and not self.meaning.reaches(reference.path, target):
+                    continue
                 if target.kind in TYPE_KINDS:
                     target = self._implicit_method(target) or target
                 if path_role(target.path) == "code" and target.kind in FUNCTION_KINDS | TYPE_KINDS:

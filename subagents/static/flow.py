@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from subagents.codebase.types import CodeIndex, Reference, Symbol
 from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, GraphBuilder, key_of
@@ -20,6 +21,8 @@ ALSO_STEPS = 4
 MAX_EXITS = 6
 MAX_HANDOVERS = 3
 MAX_OUTSIDE = 4
+SURE = 0.65
+"""A call less certain than this is said to be likely, or not said at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +40,16 @@ class Tools:
 def call_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
     """The root, then each call in calling order."""
     root = chain.root
-    callers = [tools.builder.graph.symbols[edge.caller].qualified for edge in tools.builder.callers(root)[:6]]
+    callers = [
+        tools.builder.graph.symbols[edge.caller].qualified
+        for edge in tools.builder.callers(root)[:6]
+        if edge.certainty >= SURE
+    ]
     inside = [name for name in callers if name not in {s.symbol.qualified for s in chain.steps}]
     reached = (
-        f"is called by {listing([f'`{name}`' for name in inside[:4]])}" if inside else "has no caller in this snapshot"
+        f"is called by {listing([f'`{name}`' for name in inside[:4]])}"
+        if inside
+        else "has no caller that could be resolved"
     )
     yield Draft(
         claim=f"`{root.qualified}` ({where(root.path, root.start, root.end)}) starts the chain; it {reached}.",
@@ -66,7 +75,7 @@ def call_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
 def _other_callers(chain: Chain, step: Step, tools: Tools) -> list[str]:
     """Further callers of a step, outside the chain: other ways in."""
     inside = chain.keys()
-    callers = [edge.caller for edge in tools.builder.callers(step.symbol) if edge.certainty >= 0.65]
+    callers = [edge.caller for edge in tools.builder.callers(step.symbol) if edge.certainty >= SURE]
     names = [tools.builder.graph.symbols[key].qualified for key in callers if key not in inside]
     return list(dict.fromkeys(names))[:6]
 
@@ -88,7 +97,7 @@ def _call_draft(chain: Chain, number: int, order: int, step: Step, also: Sequenc
         citations.append((caller.path, guard.line, guard.line))
     verb = "makes" if step.symbol.kind in TYPE_KINDS else "calls"
     how = f" through `{edge.via}`" if edge.via else ""
-    sure = "" if edge.certainty >= 0.9 or edge.via else " (the name has several definitions; this is the likeliest)"
+    sure = "" if edge.certainty >= SURE else " (the name has several definitions; this is the likeliest)"
     when = f", only if `{condition}`" if condition and guard and guard.kind == "condition" else ""
     return Draft(
         claim=f"`{caller.qualified}` {verb} `{step.symbol.qualified}`{how} at "
@@ -154,20 +163,23 @@ def _exit_draft(
     number: int, order: int, step: Step, found: Exit, following: Sequence[int], targets: dict[int, str], tools: Tools
 ) -> tuple[float, Draft] | None:
     symbol = step.symbol
+    inner = tools.index.symbol_at(symbol.path, found.line)
+    if inner is not None and inner.kind in FUNCTION_KINDS and key_of(inner) != key_of(symbol):
+        return None  # leaves a function inside this one, not this one
     skipped = [targets[line] for line in sorted(following) if line > found.end and line in targets]
+    if found.text.startswith("goto"):
+        skipped = []  # the label may stand before what follows
     around = found.guard
     text = f"{found.text} {around.text if around else ''}"
     score = tools.relevance.in_text(text) + 0.5 * step.value - 0.08 * step.depth
     handlers: list[str] = []
     citations: list[Place] = [(symbol.path, found.line, found.line)]
     if found.kind == "handler":
-        for reference in tools.index.references_in(symbol.path, found.line + 1, max(found.line + 1, found.end)):
-            if reference.kind == "call" and any(
-                d.kind in FUNCTION_KINDS and path_role(d.path) == "code"
-                for d in tools.index.definitions(reference.name, limit=4)
-            ):
-                handlers.append(reference.name)
-                citations.append((symbol.path, reference.line, reference.line))
+        for edge in tools.builder.callees(symbol):
+            callee = tools.builder.graph.symbols[edge.callee]
+            if found.line < edge.line <= found.end and edge.certainty >= SURE and callee.kind in FUNCTION_KINDS:
+                handlers.append(callee.name)
+                citations.append((symbol.path, edge.line, edge.line))
         handlers = [name for name in dict.fromkeys(handlers) if len(name) > 3][:3]
         if not handlers:
             return None
@@ -231,11 +243,14 @@ def handover_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
                 writer = writes.get(name)
                 if writer is None or writer[0] == order:
                     continue
+                source = chain.steps[writer[0]].symbol
+                stored = (source, tools.sources.line(source.path, writer[1]))
+                if not tools.builder.meaning.same_field(name, stored, (step.symbol, row)):
+                    continue
                 del writes[name]
                 telling = "_" in name.strip("_") or re.search(r"[a-z][A-Z]", name) is not None
                 score = tools.relevance.in_text(name) + (0.3 if telling else -0.1)
                 if score >= 0.3:
-                    source = chain.steps[writer[0]].symbol
                     found.append((score, _handover(number, order, name, source, writer, step.symbol, line)))
         for line, row in rows:
             for name in attributes(row).written:
@@ -282,6 +297,7 @@ def outside_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
             name.rpartition(".")[2]: edge.module
             for edge in tools.index.imports(symbol.path)
             if edge.target is None
+            if not _own(edge.module, tools)
             for name in (edge.names or (edge.module.rpartition("/")[2],))
         }
         for reference in tools.index.references_in(symbol.path, symbol.start, min(symbol.end, symbol.start + 300)):
@@ -292,6 +308,20 @@ def outside_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
                 found.setdefault(str(scored[1].data["name"]), scored)
     for _, draft in sorted(found.values(), key=lambda item: (-item[0], item[1].claim))[:MAX_OUTSIDE]:
         yield draft
+
+
+def _own(module: str, tools: Tools) -> bool:
+    """Whether a module is, by its name, one of this repository that merely was not resolved."""
+    if module.startswith((".", "crate", "super", "self", "/", '"', "<", "@/", "~")):
+        return True
+    first = module.replace("::", "/").replace(".", "/").split("/")[0]
+    return first in _parts(tuple(tools.code_paths))
+
+
+@lru_cache(maxsize=4)
+def _parts(paths: tuple[str, ...]) -> frozenset[str]:
+    """Names of all folders and modules."""
+    return frozenset(part for path in paths for part in path.rpartition(".")[0].split("/"))
 
 
 def _outside(

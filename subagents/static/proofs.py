@@ -28,7 +28,7 @@ def test_drafts(
     lines: dict[Key, tuple[str, int]] = {}
     for symbol in places[:12]:
         for call in index.callers(symbol, limit=80):
-            if path_role(call.path) == "test" and call.caller.kind in FUNCTION_KINDS and call.certainty >= 0.3:
+            if path_role(call.path) == "test" and call.caller.kind in FUNCTION_KINDS and call.certainty >= 0.65:
                 key = key_of(call.caller)
                 tests.setdefault(key, call.caller)
                 lines.setdefault(key, (call.path, call.line))

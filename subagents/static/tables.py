@@ -11,7 +11,7 @@ from subagents.codebase.types import Symbol, TextMatch
 from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Key, key_of
 from subagents.static.chain import Chain
 from subagents.static.drafts import Draft, listing, place, where
-from subagents.static.flow import Tools
+from subagents.static.flow import SURE, Tools
 from subagents.static.source import attributes, is_write
 
 MAX_TABLES = 3
@@ -61,7 +61,7 @@ def table_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
     writes = _writes(likely, tools)
     found: list[tuple[float, int, _Read, list[tuple[TextMatch, Symbol]]]] = []
     for name in likely:
-        fills = _fills(name, writes.get(name, ()), inside, tools)
+        fills = _fills(reads[name], writes.get(name, ()), inside, tools)
         if fills or reads[name].called:
             found.append((-worths[name], reads[name].order, reads[name], fills))
     for _, _, read, fills in sorted(found, key=lambda item: (item[0], item[1], item[2].name))[:MAX_TABLES]:
@@ -82,8 +82,7 @@ def registration_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Dra
             continue
         by = f"`{around.qualified}`" if around is not None and around.kind in FUNCTION_KINDS else f"{reference.path}"
         yield Draft(
-            claim=f"`{root.qualified}` is not called by name: {by} hands it on at "
-            f"{where(reference.path, reference.line)}.",
+            claim=f"{by} names `{root.qualified}` without calling it at {where(reference.path, reference.line)}.",
             kind="flow",
             citations=((reference.path, reference.line, reference.line), place(root)),
             symbols=(root.qualified, *([around.qualified] if around else [])),
@@ -122,11 +121,13 @@ def _writes(names: Sequence[str], tools: Tools) -> dict[str, list[tuple[TextMatc
 
 
 def _fills(
-    name: str, writes: Sequence[tuple[TextMatch, Symbol]], inside: set[Key], tools: Tools
+    read: _Read, writes: Sequence[tuple[TextMatch, Symbol]], inside: set[Key], tools: Tools
 ) -> list[tuple[TextMatch, Symbol]]:
     found: dict[Key, tuple[float, TextMatch, Symbol]] = {}
+    name = read.name
+    reading = (read.symbol, tools.sources.line(read.symbol.path, read.line))
     for match, symbol in writes:
-        if key_of(symbol) in inside:
+        if key_of(symbol) in inside or not tools.builder.meaning.same_table(name, reading, (symbol, match.text)):
             continue
         item = rf"{re.escape(name)}\b\s*\[|\.(append|add|setdefault|insert|push|register)"
         worth = 0.5 if re.search(item, match.text) else 0.0
@@ -162,6 +163,8 @@ def _read_draft(read: _Read, number: int) -> Draft:
 def _fill_draft(read: _Read, number: int, reference: TextMatch, symbol: Symbol, tools: Tools) -> Draft:
     callers = []
     for edge in tools.builder.callers(symbol)[:8]:
+        if edge.certainty < SURE:
+            continue
         caller = outermost_function(tools.builder.graph.symbols[edge.caller], tools)
         if caller.qualified not in callers and caller.qualified != symbol.qualified:
             callers.append(caller.qualified)
