@@ -286,7 +286,8 @@ class Coordinator:
             estimate = self._spend.estimate(allowed, finished)
             self._view.say(estimate.line)
             if self._spend.must_ask(estimate):
-                self._approve(estimate)
+                with self._view.paused():
+                    self._approve(estimate)
                 self._spend.agree(estimate)
         return allowed
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -67,6 +69,14 @@ class LiveView:
             row[0] = Text(mark, style=colour)
             if outcome.failure:
                 row[2] = Text(printable_line(outcome.failure)[:70], style=colour)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start()
 
     def close(self) -> None:
         self._live.stop()

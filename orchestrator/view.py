@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from orchestrator.terminal import printable_line
@@ -23,6 +24,10 @@ class View(Protocol):
     def started(self, task: Task) -> None: ...
     def finding(self, finding: Finding) -> None: ...
     def ended(self, task: Task, outcome: Outcome, findings: int) -> None: ...
+    def paused(self) -> AbstractContextManager[None]:
+        """While inside, nothing is drawn: somebody is asked something."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -35,6 +40,9 @@ class QuietView:
     def started(self, task: Task) -> None: ...
     def finding(self, finding: Finding) -> None: ...
     def ended(self, task: Task, outcome: Outcome, findings: int) -> None: ...
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def close(self) -> None: ...
 
 
@@ -71,6 +79,9 @@ class PlainView:
     def ended(self, task: Task, outcome: Outcome, findings: int) -> None:
         why = f": {outcome.failure}" if outcome.failure else ""
         self._line(f"  {task.role} {outcome.status}, {findings} finding{'s' if findings != 1 else ''}{why}")
+
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None: ...
 
