@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 
@@ -23,19 +24,27 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(file=shown)
+        print(printable(_redacted(shown.getvalue())), end="", file=sys.stderr)
         return 2 if isinstance(error, click.UsageError) else error.exit_code
     except (click.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
         return 130
     except LeadlineError as error:
-        print(printable(f"leadline: {error}\n  {error.hint}"), file=sys.stderr)
+        print(printable(_redacted(f"leadline: {error}\n  {error.hint}")), file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click turns the first into the second
         return _closed_pipe()
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug is reported, never a traceback
         return _report_bug(error)
     return code if isinstance(code, int) else 0
+
+
+def _redacted(text: str) -> str:
+    from scratch.redaction import redact_text
+
+    return redact_text(text)[0]
 
 
 def _report_bug(error: Exception) -> int:
@@ -43,13 +52,10 @@ def _report_bug(error: Exception) -> int:
     import traceback
 
     from orchestrator.terminal import printable
-    from scratch.redaction import redact_text
 
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
-    print(
-        printable(redact_text(f"leadline: unexpected {type(error).__name__} at {place}: {error}")[0]), file=sys.stderr
-    )
+    print(printable(_redacted(f"leadline: unexpected {type(error).__name__} at {place}: {error}")), file=sys.stderr)
     print("  this is a bug; the session, if one was started, can be resumed: leadline sessions", file=sys.stderr)
     return 1
 

@@ -1,4 +1,7 @@
-"""Results go to stdout, and nothing of a repository reaches a terminal unescaped."""
+"""Results go to stdout; nothing of a repository reaches a terminal unescaped, and no secret of it unredacted.
+
+What comes out of a session was redacted when it was written.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,23 @@ import orjson
 from orchestrator.terminal import printable
 
 
-def print_json(document: object) -> None:
-    """One JSON document, indented, UTF-8, a newline at its end."""
+def print_json(document: object, *, raw: bool = False) -> None:
+    """One JSON document, indented, UTF-8, a newline at its end. `raw`: of the repository, so secrets may be in it."""
+    if raw:
+        from scratch.redaction import Redactor
+
+        document = Redactor().json(document)
     sys.stdout.flush()
     sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     sys.stdout.buffer.flush()
 
 
-def print_text(text: str) -> None:
-    """Text with every control character shown as an escape."""
+def print_text(text: str, *, raw: bool = False) -> None:
+    """Text with every control character shown as an escape. `raw`: of the repository, so secrets may be in it."""
+    if raw:
+        from scratch.redaction import redact_text
+
+        text = redact_text(text)[0]
     sys.stdout.write(printable(text if text.endswith("\n") else text + "\n"))
     sys.stdout.flush()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import math
 import re
 from collections import Counter
@@ -63,8 +64,15 @@ def _always(_: str) -> bool:
 
 
 def _random(bits: float) -> Callable[[str], bool]:
-    """Random enough, and with a digit: no word, no name."""
-    return lambda value: any(c.isdigit() for c in value) and entropy(value) >= bits
+    """Random enough, and with a digit or letters of both cases in a jumble: no word, no name."""
+    return lambda value: (any(c.isdigit() for c in value) or _is_jumble(value)) and entropy(value) >= bits
+
+
+def _is_jumble(value: str) -> bool:
+    """Case changes more often than in words joined to a name. One token of 20 letters and digits in 30 has no digit."""
+    letters = [c.isupper() for c in value if c.isalpha()]
+    changes = sum(one != other for one, other in itertools.pairwise(letters))
+    return len(letters) >= 16 and changes * 3 >= len(letters)
 
 
 def _varied(bits: float) -> Callable[[str], bool]:

@@ -40,9 +40,9 @@ def find(
     finally:
         view.close()
     if as_json:
-        print_json({"query": text, "snapshot": snapshot, "results": [_hit_document(h) for h in hits]})
+        print_json({"query": text, "snapshot": snapshot, "results": [_hit_document(h) for h in hits]}, raw=True)
     else:
-        print_text("\n".join(_hit_text(n, h) for n, h in enumerate(hits, 1)) if hits else "nothing found")
+        print_text("\n".join(_hit_text(n, h) for n, h in enumerate(hits, 1)) if hits else "nothing found", raw=True)
     return 0
 
 
@@ -63,9 +63,9 @@ def map_(*, repo: str, scope: Sequence[str], as_json: bool, quiet: bool) -> int:
     finally:
         view.close()
     if as_json:
-        print_json({"snapshot": identity, **brief.to_dict()})
+        print_json({"snapshot": identity, **brief.to_dict()}, raw=True)
     else:
-        print_text(brief.to_markdown())
+        print_text(brief.to_markdown(), raw=True)
     return 0
 
 
