@@ -9,6 +9,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from subagents.codebase.types import Symbol
@@ -31,6 +32,7 @@ from subagents.static.meaning import Meaning
 from subagents.static.prose import candidates, paragraphs, telling_names
 from subagents.static.question import Question, parse_question
 from subagents.static.relevance import Relevance
+from subagents.static.remembered import RememberingFinder
 from subagents.static.roles import is_changelog, is_prose, path_role
 from subagents.static.source import Sources
 from subagents.static.targets import Target, resolve
@@ -47,7 +49,7 @@ class Analysis:
     """Lazy and thread-safe: the first task that asks computes, the others wait."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+        self.workspace = replace(workspace, finder=RememberingFinder(workspace.finder))
         self.question: Question = parse_question(workspace.question)
         self.sources = Sources(workspace.snapshot)
         self.relevance = Relevance(self.question)

@@ -57,7 +57,7 @@ async def carry_out(context: TaskContext, analysis: Analysis, make: Maker, *, se
     job = Job(
         task=context.task,
         phase=context.phase,
-        workspace=context.workspace,
+        workspace=analysis.workspace,
         analysis=analysis,
         summary=context.summary,
         deadline=time.monotonic() + seconds,
