@@ -116,7 +116,12 @@ def test_server_side_edits_do_not_break_bound_thinking() -> None:
             message = client.beta.messages.create(**request, context_management=edits, betas=EDITING)
             request["messages"] += [said(message), answers(message, words(150))]
         assert all(r.status == 200 for r in api.created)
-        kinds = [e.type for e in message.context_management.applied_edits]
+        applied = message.context_management.applied_edits
+        kinds = [e.type for e in applied]
+        before = {k: v for k, v in request.items() if k != "max_tokens"}
+        before["messages"] = request["messages"][:-2]
+        whole = client.messages.count_tokens(**before).input_tokens
+        assert message.usage.input_tokens == pytest.approx(whole - sum(e.cleared_input_tokens for e in applied), abs=4)
     assert kinds == ["clear_thinking_20251015", "clear_tool_uses_20250919"]
 
 
