@@ -232,7 +232,7 @@ class GraphBuilder:
         edges: dict[Key, Edge] = {}
         for call in found:
             caller = call.caller
-            if caller.kind not in FUNCTION_KINDS or path_role(caller.path) not in self._roles:
+            if caller.kind not in FUNCTION_KINDS or path_role(caller.path) not in self._roles or self._unseen(call):
                 continue
             key = key_of(caller)
             if call.certainty >= MIN_CERTAINTY and key != key_of(symbol) and key not in edges:
@@ -429,6 +429,8 @@ class GraphBuilder:
             return self._callees[key]
         best: dict[tuple[int, str], list[CallEdge]] = {}
         for call in self._index.callees(symbol, limit=80):
+            if self._unseen(call):
+                continue
             if self.usable(call.callee, call.certainty) and call.callee.kind in FUNCTION_KINDS | TYPE_KINDS:
                 best.setdefault((call.line, call.callee.name), []).append(call)
         edges: dict[Key, Edge] = {}
@@ -446,6 +448,22 @@ class GraphBuilder:
             edges.setdefault(edge.callee, edge)
         self._callees[key] = sorted(edges.values(), key=lambda e: (e.line, e.callee))
         return self._callees[key]
+
+    def _unseen(self, call: CallEdge) -> bool:
+        """Whether the callee stands inside a function that the caller is no part of: its name is not known there."""
+        callee, caller = call.callee, call.caller
+        owner = callee.qualified.rpartition(".")[0]
+        if not owner:
+            return False
+        around = next(
+            (
+                s
+                for s in self._index.symbols(callee.path)
+                if s.qualified == owner and s.start <= callee.start <= s.end and s.kind in FUNCTION_KINDS
+            ),
+            None,
+        )
+        return around is not None and not (caller.path == callee.path and around.start <= call.line <= around.end)
 
     def _concrete(self, symbol: Symbol) -> Symbol:
         """For a method that only promises (abstract, of an interface or trait) the implementation with most in it."""

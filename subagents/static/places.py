@@ -62,6 +62,10 @@ def ranked_places(
         score = (relevance.value(replace(match, pairs=min(1, match.pairs))) + 0.3 * worth) * relevance.coverage(match)
         if symbol.end - symbol.start > 300 and max(relevance.own_name(symbol), default=0.0) < 0.6:
             score *= 0.5  # hundreds of lines mention much and are about little of it
+        if key not in named:
+            score += 0.3 * _module_says(symbol, question, sources, relevance)
+            if symbol.name.startswith("_"):
+                score *= 0.75  # a helper of something that would say more
         score += 1.5 if key in named else 0.0
         if question.aspect == "configured" and (symbol.kind in VALUE_KINDS or re.search(r"[A-Z]{3}", symbol.name)):
             score += 0.25
@@ -75,6 +79,15 @@ def ranked_places(
         found.append((score, symbol, line))
     found.sort(key=lambda item: (-item[0], item[1].path, item[1].start))
     return found[: MAX_PLACES * 2]
+
+
+def _module_says(symbol: Symbol, question: Question, sources: Sources, relevance: Relevance) -> float:
+    """How much of the question the head of a file speaks of: what all its definitions are there for (0 to 1)."""
+    text = sources.text(symbol.path)
+    head = " ".join(text.lines[:8]) if text else ""
+    held = set(name_words(head)) | set(name_words(symbol.path))
+    said = {t: w * max((term_match(t, word) for word in held), default=0.0) for t, w in relevance.weights.items()}
+    return sum(said.values()) / (sum(relevance.weights.values()) or 1.0)
 
 
 def _named_alike(question: Question, index: CodeIndex, finder: Finder) -> Iterator[Symbol]:

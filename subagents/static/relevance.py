@@ -28,6 +28,10 @@ _ABBREVIATIONS: Mapping[str, str] = {
     "str": "string", "sync": "synchronize", "tmp": "temporary", "tx": "transaction", "util": "utility",
     "val": "value", "var": "variable", "pubsub": "publish", "evict": "eviction", "expire": "expiration",
     "url": "url", "urls": "url", "serde": "serialize",
+    "written": "write", "wrote": "write", "sent": "send", "kept": "keep", "built": "build", "chosen": "choose",
+    "chose": "choose", "held": "hold", "ran": "run", "found": "find", "made": "make", "drawn": "draw", "drew": "draw",
+    "thrown": "throw", "threw": "throw", "caught": "catch", "bound": "bind", "taken": "take", "given": "give",
+    "shown": "show", "broken": "break", "frozen": "freeze", "begun": "begin", "began": "begin", "lost": "lose",
 }  # fmt: skip
 _SUFFIXES = (
     "izations", "ization", "ations", "ation", "ements", "ement", "ments", "ment", "ities", "ity", "ings", "ing",
