@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +26,17 @@ class Called:
         return self.out + self.err
 
 
-def call(*arguments: str, home: Path, extra: Mapping[str, str] | None = None, memory: int = 0) -> Called:
-    """Run `leadline ARGUMENTS` with its state and cache in `home`. `memory`: so many bytes of address space more."""
+def call(
+    *arguments: str,
+    home: Path,
+    extra: Mapping[str, str] | None = None,
+    memory: int = 0,
+    before: Callable[[], object] = lambda: None,
+) -> Called:
+    """Run `leadline ARGUMENTS` with its state and cache in `home`, `before` first.
+
+    `memory`: so many bytes of address space on top of what the test has.
+    """
     with tempfile.TemporaryDirectory(dir=home) as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         sys.stdout.flush()
@@ -36,6 +45,7 @@ def call(*arguments: str, home: Path, extra: Mapping[str, str] | None = None, me
         if child == 0:
             code = 70
             try:
+                before()
                 code = _child(arguments, home, out, err, extra or {}, memory)
             finally:
                 os._exit(code)
