@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from subagents.codebase.types import Symbol
+from subagents.codebase.types import FileHit, Symbol
 from subagents.engine import Workspace
 from subagents.index.brief import RepositoryBrief, repository_brief
 from subagents.static.callgraph import (
@@ -22,6 +22,7 @@ from subagents.static.callgraph import (
     GraphBuilder,
     Key,
     Tick,
+    dynamic_call,
     is_declaration,
     key_of,
 )
@@ -234,10 +235,22 @@ class Analysis:
                 break
         for symbol, score in self._nominated():
             keep(symbol, score)
+        for file in self._ranked_files():
+            telling = [hit.symbol for hit in file.symbols if hit.symbol.kind in FUNCTION_KINDS]
+            outer = [s for s in telling if s.qualified.count(".") <= 1 and not s.name.endswith("wrapper")]
+            for symbol in outer[:3]:
+                if dynamic_call(symbol, self.sources):  # what comes in and what is called for it meet here
+                    keep(symbol, 0.5 * file.score)
         for word in _compounds(self.question):
             for symbol in index.definitions(word, limit=3):
                 keep(symbol, 0.9)
         return list(found.values())[: MAX_SEEDS + 3 * MAX_MEMBERS]
+
+    def _ranked_files(self) -> Sequence[FileHit]:
+        """The best files, where the question asks how one thing comes to another."""
+        if not self.question.target_terms:
+            return ()
+        return self.workspace.finder.find(self.question.search_text, limit=12, include_tests=False)
 
     def _members(self, owner: Symbol) -> list[Symbol]:
         inside = [
