@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from manifests.errors import StateError
-from manifests.fileops import current, retrying, write_all
+from manifests.fileops import current, retrying, unguessable, write_all
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -76,7 +75,7 @@ def _make_folder(path: Path, label: str, parents: bool) -> None:
 
 def replace_file(path: Path, data: bytes, *, label: str) -> None:
     """Put `data` in place of the file. After any crash a reader finds the old bytes or the new ones."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{unguessable(4)}{TEMPORARY_SUFFIX}")
     with explained(path, "write"):
         try:
             _write_new(temporary, data, label)

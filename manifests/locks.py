@@ -14,8 +14,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
-import socket
 import time
 import weakref
 from contextlib import suppress
@@ -29,7 +27,7 @@ from manifests.durable import explained, open_private, replace_file, state_error
 from manifests.envelope import encode
 from manifests.errors import StateError
 from manifests.fields import Fields, Malformed, timestamp
-from manifests.fileops import current, retrying, write_all
+from manifests.fileops import current, retrying, unguessable, write_all
 
 LEASE_S = 60.0
 """A holder silent for longer may be taken over by `--takeover`."""
@@ -72,7 +70,7 @@ class Holder:
 
     @property
     def is_of_this_host(self) -> bool:
-        return self.host == socket.gethostname()
+        return self.host == os.uname().nodename
 
     @property
     def is_running(self) -> bool:
@@ -99,8 +97,8 @@ def _born(pid: int) -> str:
 
 def _myself() -> Holder:
     pid = os.getpid()
-    host = socket.gethostname()
-    return Holder(pid=pid, host=host, since=timestamp(), born=_born(pid), nonce=secrets.token_hex(8))
+    host = os.uname().nodename
+    return Holder(pid=pid, host=host, since=timestamp(), born=_born(pid), nonce=unguessable(8))
 
 
 class SessionLock:

@@ -10,19 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from manifests.envelope import Schema
 from manifests.fields import Fields, Malformed, timestamp
+from manifests.schemas import SESSION_STATUSES, SessionStatus
 from manifests.tasks import Task, TaskStatus
 
-MANIFEST_SCHEMA = Schema(name="leadline/manifest", version=1)
-
-SessionStatus = Literal["running", "interrupted", "finished", "stopped", "failed"]
-"""`running` in a manifest nobody holds means that its process died. `stopped`: at a limit, with a partial answer.
-`failed`: the engine failed after all retries. All but `finished` resume."""
 AnswerStatus = Literal["none", "partial", "complete", "not_found"]
 """`partial` was written after a limit or a failure; `not_found` says what was searched."""
 PhaseStatus = Literal["running", "finished"]
-SESSION_STATUSES: tuple[SessionStatus, ...] = get_args(SessionStatus)
 
 TASKS_LIMIT = 10_000
 PHASES_LIMIT = 1_000

@@ -9,26 +9,45 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from manifests import durable, envelope, locks
 from manifests.durable import check_private_folder, explained, make_folder, replace_file, state_error
 from manifests.envelope import DOCTOR, TIMELESS, Owner, Schema, Trust
 from manifests.errors import LeadlineError, StateError, UsageError
 from manifests.fields import Fields, Malformed, is_name, parse_timestamp, timestamp, utc_now
+from manifests.fileops import unguessable
 from manifests.jsonl import AppendLog, LogReader, OpenLogs, Record, TornTail
-from manifests.manifest import MANIFEST_SCHEMA, SESSION_STATUSES, Manifest
+from manifests.schemas import (
+    EVIDENCE_SCHEMA,
+    JOURNAL_SCHEMA,
+    MANIFEST_SCHEMA,
+    SCRATCH_SCHEMA,
+    SESSION_STATUSES,
+    TRANSCRIPT_SCHEMA,
+)
 
-JOURNAL_SCHEMA = Schema(name="leadline/journal", version=1)
-SCRATCH_SCHEMA = Schema(name="leadline/scratchpad", version=1)
-TRANSCRIPT_SCHEMA = Schema(name="leadline/transcript", version=1)
-EVIDENCE_SCHEMA = Schema(name="leadline/evidence", version=1)
+if TYPE_CHECKING:
+    from manifests.manifest import Manifest
+
+__all__ = [
+    "EVIDENCE_SCHEMA",
+    "JOURNAL_SCHEMA",
+    "SCRATCH_SCHEMA",
+    "SNAPSHOT_STORE",
+    "TRANSCRIPT_SCHEMA",
+    "EntryStatus",
+    "Journal",
+    "Session",
+    "SessionEntry",
+    "SessionStore",
+    "new_session_id",
+]
 
 EntryStatus = Literal["live", "interrupted", "stopped", "failed", "finished", "damaged"]
 """`interrupted`: nobody holds it and it had not come to an end. `stopped`: it ended at a limit with a partial answer.
@@ -45,7 +64,7 @@ Redact = Callable[[object], object]
 
 def new_session_id(at: datetime | None = None) -> str:
     """`20261130-234207-9f86d081`: sorts by time, cannot be guessed."""
-    return f"{(at or utc_now()):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+    return f"{(at or utc_now()):%Y%m%d-%H%M%S}-{unguessable(4)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +157,8 @@ class Session:
     # --- documents ---
 
     def write_manifest(self, manifest: Manifest) -> None:
+        from manifests.manifest import Manifest  # listing sessions does not need it
+
         if (manifest.session, manifest.repository) != (self.id, self.repository):
             raise ValueError(f"the manifest is of session {manifest.session}, not {self.id}")
         if not self._wrote_manifest:  # what could not be read back must be refused before any work rests on it
@@ -153,6 +174,8 @@ class Session:
             self.journal.append("opened", **manifest.about())  # what salvage starts from when the manifest is lost
 
     def read_manifest(self) -> Manifest:
+        from manifests.manifest import Manifest
+
         body = self.read_document("manifest.json", MANIFEST_SCHEMA)
         path = self.folder / "manifest.json"
         try:
@@ -453,7 +476,7 @@ class SessionStore:
         check_private_folder(entry.path.parent)
         lock = locks.acquire(entry.path / "lock")
         try:
-            trash = entry.path.with_name(f"{_TRASH}{entry.id}-{secrets.token_hex(4)}")
+            trash = entry.path.with_name(f"{_TRASH}{entry.id}-{unguessable(4)}")
             with explained(entry.path, "remove"):
                 entry.path.rename(trash)  # from here on nobody lists half a session
             durable.remove_tree(trash, label="remove:session")

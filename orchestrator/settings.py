@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from manifests.errors import UsageError
 
@@ -46,11 +48,9 @@ class Settings:
 
 def load_settings(environment: Mapping[str, str]) -> Settings:
     """Roots, limits and the user's file. Raises UsageError for a file that cannot be parsed or a wrong value."""
-    import platformdirs
-
-    state = environment.get("LEADLINE_STATE_DIR") or platformdirs.user_state_path("leadline")
-    cache = environment.get("LEADLINE_CACHE_DIR") or platformdirs.user_cache_path("leadline")
-    config = Path(environment.get("LEADLINE_CONFIG") or platformdirs.user_config_path("leadline") / "config.toml")
+    state = environment.get("LEADLINE_STATE_DIR") or _user_folder("state", environment)
+    cache = environment.get("LEADLINE_CACHE_DIR") or _user_folder("cache", environment)
+    config = Path(environment.get("LEADLINE_CONFIG") or _user_folder("config", environment) / "config.toml")
     parsed = _read_file(config, required=bool(environment.get("LEADLINE_CONFIG")))
     limits = parsed.get("limits", {})
     if not isinstance(limits, Mapping):
@@ -67,6 +67,25 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         file=parsed,
         environment=dict(environment),
     )
+
+
+_XDG = {"state": ".local/state", "cache": ".cache", "config": ".config"}
+
+
+def _user_folder(kind: Literal["state", "cache", "config"], environment: Mapping[str, str]) -> Path:
+    """The platform's own place. On Linux the same as platformdirs says, whose import takes 17 ms of each command."""
+    system: str = sys.platform
+    if system == "linux":
+        stated = environment.get(f"XDG_{kind.upper()}_HOME", "").strip()
+        return Path(stated or f"~/{_XDG[kind]}", "leadline").expanduser()
+    import platformdirs
+
+    find = {
+        "state": platformdirs.user_state_path,
+        "cache": platformdirs.user_cache_path,
+        "config": platformdirs.user_config_path,
+    }
+    return find[kind]("leadline")
 
 
 def _read_file(path: Path, *, required: bool) -> Mapping[str, object]:
