@@ -111,7 +111,7 @@ def callers(symbol: Symbol, index: CodeIndex) -> tuple[Uses, Uses]:
     perhaps: dict[tuple[str, int], Use] = {}
     for edge in edges:
         use = Use(path=edge.path, line=edge.line, inside=edge.caller.qualified if edge.caller.kind != "module" else "")
-        (sure if edge.certainty >= 0.5 else perhaps)[(edge.path, edge.line)] = use
+        (sure if edge.certainty >= 0.75 else perhaps)[(edge.path, edge.line)] = use
     cut = len(edges) >= MAX_REFERENCES
     return (
         Uses(how="call", uses=tuple(sure[k] for k in sorted(sure)), truncated=cut),
