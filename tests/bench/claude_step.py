@@ -95,9 +95,8 @@ def main() -> None:
     print(f"processor time {cpu / given.steps / given.agents * 1e3:.2f} ms a step")
     if gaps:
         print(f"median of one step {statistics.median(gaps) * 1e3:.2f} ms; the fake itself {served:.2f} ms of it")
-    print(
-        f"durable: {len(spent) / given.steps / given.agents:.1f} appends a step, {sum(spent) / given.steps / given.agents * 1e3:.2f} ms a step"
-    )
+    steps = given.steps * given.agents
+    print(f"durable: {len(spent) / steps:.1f} appends a step, {sum(spent) / steps * 1e3:.2f} ms a step")
     print(f"written: {written / given.steps / given.agents / 1024:.1f} KiB a step")
 
 
