@@ -51,13 +51,13 @@ def explained(path: Path, doing: str) -> Iterator[None]:
         raise state_error(error, path, doing) from error
 
 
-def make_folder(path: Path, *, label: str, parents: bool = False) -> None:
-    """Make a private folder that lasts; one that is there already is left alone."""
+def make_folder(path: Path, *, label: str, parents: bool = False, lasting: bool = True) -> None:
+    """Make a private folder; one that is there already is left alone. `lasting=False`: until its parent is synced."""
     with explained(path, "make the folder"):
-        _make_folder(path, label, parents)
+        _make_folder(path, label, parents, lasting)
 
 
-def _make_folder(path: Path, label: str, parents: bool) -> None:
+def _make_folder(path: Path, label: str, parents: bool, lasting: bool = True) -> None:
     try:
         retrying(lambda: current().mkdir(path, FOLDER_MODE, label=label))
     except FileExistsError:
@@ -70,11 +70,15 @@ def _make_folder(path: Path, label: str, parents: bool) -> None:
         _make_folder(path.parent, label, True)
         _make_folder(path, label, False)
         return
-    retrying(lambda: current().sync_folder(path.parent, label=label))
+    if lasting:
+        retrying(lambda: current().sync_folder(path.parent, label=label))
 
 
-def replace_file(path: Path, data: bytes, *, label: str) -> None:
-    """Put `data` in place of the file. After any crash a reader finds the old bytes or the new ones."""
+def replace_file(path: Path, data: bytes, *, label: str, lasting: bool = True) -> None:
+    """Put `data` in place of the file. After any crash a reader finds the old bytes or the new ones.
+
+    `lasting=False` where a power cut may leave the old ones, because what they lack is on disk elsewhere.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{unguessable(4)}{TEMPORARY_SUFFIX}")
     with explained(path, "write"):
         try:
@@ -84,7 +88,8 @@ def replace_file(path: Path, data: bytes, *, label: str) -> None:
             with suppress(OSError):
                 current().unlink(temporary, label=label)
             raise
-        retrying(lambda: current().sync_folder(path.parent, label=label))  # the rename lasts only from here on
+        if lasting:
+            retrying(lambda: current().sync_folder(path.parent, label=label))  # the rename lasts only from here on
 
 
 def _write_new(path: Path, data: bytes, label: str) -> None:

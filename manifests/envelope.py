@@ -207,10 +207,17 @@ def check_written_at(text: str, path: Path, trust: Trust, now: datetime) -> None
 
 
 def write_document(
-    path: Path, body: Mapping[str, object], *, schema: Schema, owner: Owner, at: datetime | None = None
+    path: Path,
+    body: Mapping[str, object],
+    *,
+    schema: Schema,
+    owner: Owner,
+    at: datetime | None = None,
+    lasting: bool = True,
 ) -> None:
-    """Seal and replace. The label of its operations is `replace:<schema name>`."""
-    replace_file(path, seal(body, schema=schema, owner=owner, at=at), label=f"replace:{short_name(schema)}")
+    """Seal and replace (`lasting`: see `replace_file`). The label of its operations is `replace:<schema name>`."""
+    data = seal(body, schema=schema, owner=owner, at=at)
+    replace_file(path, data, label=f"replace:{short_name(schema)}", lasting=lasting)
 
 
 def read_document(

@@ -283,6 +283,7 @@ class AppendLog:
         self._length = 0
         self._seq = -1
         self._sum = ""
+        self._head: tuple[int, str] | None = None
         self._clean = True
 
     def open(self) -> None:
@@ -301,6 +302,9 @@ class AppendLog:
             self._descriptor = open_private(self.path, flags, label=self._label)
             if is_new:
                 retrying(lambda: current().sync_folder(self.path.parent, label=self._label))
+            elif self._head is None and self._seq > 0:  # what a process before us left unsynced
+                retrying(lambda: current().sync(self._descriptor, label=self._label, data_only=True))
+                self._head = (self._seq, self._sum)
         self._pool.opened(self)
 
     def _is_as_left(self) -> bool:
@@ -335,6 +339,8 @@ class AppendLog:
                 self._write(lines, sync)
             self._length += len(lines)
             self._seq, self._sum = seq, total
+            if sync:
+                self._head = (seq, total)
             return seq
 
     def _lines(self, body: object) -> tuple[bytes, int, str]:
@@ -381,9 +387,9 @@ class AppendLog:
 
     @property
     def head(self) -> tuple[int, str] | None:
-        """Number and sum of the last record; None as long as this object has not opened the file."""
+        """Number and sum of the last record that is known to be on disk; None if there is none, or before `open`."""
         with self._mutex:
-            return (self._seq, self._sum) if self._seq >= 0 else None
+            return self._head
 
     def close(self) -> None:
         """Release the file. A later `append` opens it again."""

@@ -54,7 +54,7 @@ EntryStatus = Literal["live", "interrupted", "stopped", "failed", "finished", "d
 `failed`: the engine failed. All three resume."""
 
 SNAPSHOT_STORE = "snapshot.git"
-_FOLDERS = ("scratch", "transcripts", "evidence", "phases")
+_FOLDERS = ("scratch", "transcripts", "evidence", "outcomes", "phases")
 _TRASH = ".trash-"
 _SESSION_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 _DEEP_CHECK_S = 0.02
@@ -108,6 +108,7 @@ class Session:
         self._logs: dict[str, AppendLog] = {}
         self._open_logs = OpenLogs()
         self._wrote_manifest = False
+        self._outline: object = None
         self.journal = Journal(self)
 
     def __enter__(self) -> Session:
@@ -168,7 +169,11 @@ class Session:
                 raise UsageError(f"this cannot be explored: {problem}", hint="make it shorter") from problem
         head = self.head_of(Journal.NAME, JOURNAL_SCHEMA)
         journal = {"journal": {"records": head[0], "sum": head[1]}} if head is not None else {}
-        self.write_document("manifest.json", MANIFEST_SCHEMA, {**manifest.to_dict(), **journal})
+        outline = _outline(manifest)
+        self.write_document(
+            "manifest.json", MANIFEST_SCHEMA, {**manifest.to_dict(), **journal}, lasting=outline != self._outline
+        )
+        self._outline = outline
         if not self._wrote_manifest:
             self._wrote_manifest = True
             self.journal.append("opened", **manifest.about())  # what salvage starts from when the manifest is lost
@@ -201,15 +206,15 @@ class Session:
         if found != total:
             raise StateError(f"{path!r} ends before record {records}, or is another: records are missing", hint=DOCTOR)
 
-    def write_document(self, name: str, schema: Schema, body: Mapping[str, object]) -> None:
-        """Redact, seal, replace."""
+    def write_document(self, name: str, schema: Schema, body: Mapping[str, object], *, lasting: bool = True) -> None:
+        """Redact, seal, replace. `lasting=False`: a power cut may leave the one before."""
         self._check_writable()
         redacted = self.redact(dict(body))
         if not isinstance(redacted, dict):
             raise TypeError("redaction made something else of an object")
         path = self.path_of(name)
         self._make_parent(path)
-        envelope.write_document(path, redacted, schema=schema, owner=self.owner)
+        envelope.write_document(path, redacted, schema=schema, owner=self.owner, lasting=lasting)
 
     def read_document(self, name: str, schema: Schema) -> dict[str, object]:
         """The body. A missing one is a StateError too."""
@@ -260,17 +265,20 @@ class Session:
         return self._logs[name]
 
     def head_of(self, name: str, schema: Schema) -> tuple[int, str] | None:
-        """Number and sum of the last record of a log; None if it has none. Who keeps them can tell later that records
-        were cut off at the end, which the log alone cannot."""
-        log = self._logs.get(name)
-        if log is not None and (head := log.head) is not None:
-            return head
-        reader = LogReader(self.path_of(name), schema=schema, owner=self.owner, trust=TIMELESS, bodies=False)
-        try:
-            reader.exhaust()
-        except FileNotFoundError:
+        """Number and sum of the last record of a log that is on disk; None if there is none.
+
+        Who keeps them can tell later that records were cut off at the end, which the log alone cannot.
+        """
+        if not self.has(name):
             return None
-        return (reader.last_seq, reader.sum) if reader.last_seq > 0 else None
+        log = self._logs.get(name)
+        if log is not None:
+            log.open()
+            return log.head
+        log = AppendLog(self.path_of(name), schema=schema, owner=self.owner, redact=self.redact)
+        log.open()
+        log.close()
+        return log.head
 
     def read_log(self, name: str, schema: Schema, *, bodies: bool = True) -> LogReader:
         """To be iterated, any number of times; `torn` says afterwards whether a last record was dropped."""
@@ -287,17 +295,26 @@ class Session:
         return sorted(name.removesuffix(suffix) for name in found if name.endswith(suffix) and is_name(name))
 
 
+def _outline(manifest: Manifest) -> object:
+    """What is known from the manifest alone. How tasks stand is known from their outcomes, scratchpads and transcripts:
+    a manifest that is behind in that is brought in line by the next process."""
+    return (manifest.status, manifest.phases, manifest.rounds, manifest.snapshot, manifest.answer, manifest.runs)
+
+
 class Journal:
     """Every change of a session's state, in order."""
 
     NAME = "journal.jsonl"
+    _UNHURRIED = frozenset({"task_started"})
+    """Synced with the next record: a power cut can cost them, and nothing rests on them."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def append(self, kind: str, **fields: object) -> int:
-        """On disk when it returns; returns the record's number."""
-        return self._session.log(self.NAME, JOURNAL_SCHEMA).append({"kind": kind, "at": timestamp(), **fields})
+        """On disk when it returns, that a task started apart; returns the record's number."""
+        log = self._session.log(self.NAME, JOURNAL_SCHEMA)
+        return log.append({"kind": kind, "at": timestamp(), **fields}, sync=kind not in self._UNHURRIED)
 
     def records(self) -> Iterator[Record]:
         """All records, oldest first. A journal not begun yet is empty."""
@@ -340,7 +357,7 @@ class SessionStore:
         lock = locks.acquire(folder / "lock")
         try:
             for name in _FOLDERS:
-                make_folder(folder / name, label="mkdir:session")
+                make_folder(folder / name, label="mkdir:session", lasting=False)  # as its first manifest does
         except BaseException:
             lock.release()
             raise
