@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from manifests.errors import UsageError
+from manifests.envelope import DOCTOR
+from manifests.errors import StateError, UsageError
+from manifests.fields import Malformed
 from manifests.sessions import TRANSCRIPT_SCHEMA, Session
 from manifests.tasks import Task
 from subagents.claude.ledger import Entry, totals
@@ -294,3 +296,6 @@ def entries_of(session: Session, name: str) -> Sequence[Entry]:
         return ledger_of(record.body for record in session.read_log(f"transcripts/{name}.jsonl", TRANSCRIPT_SCHEMA))
     except FileNotFoundError:
         return []
+    except (Malformed, KeyError, IndexError, TypeError, AttributeError) as problem:
+        path = str(session.path_of("transcripts", f"{name}.jsonl"))
+        raise StateError(f"{path!r} cannot be used: {type(problem).__name__}: {problem}", hint=DOCTOR) from problem

@@ -167,9 +167,13 @@ def _first_sent(session: Session) -> int:
     """Number of the first round whose answer is still sent along."""
     if not session.has("compacted.json"):
         return 0
-    return Fields(session.read_document("compacted.json", COMPACTED_SCHEMA), "compacted.json").integer(
-        "answers", low=0, high=1 << 30
-    )
+    fields = Fields(session.read_document("compacted.json", COMPACTED_SCHEMA), "compacted.json")
+    try:
+        return fields.integer("answers", low=0, high=1 << 30)
+    except Malformed as problem:
+        raise StateError(
+            f"{str(session.path_of('compacted.json'))!r} cannot be used: {problem}", hint=DOCTOR
+        ) from problem
 
 
 def earlier_answers(session: Session, manifest: Manifest) -> str:

@@ -68,7 +68,7 @@ def summary_from_dict(body: Mapping[str, object], findings: Mapping[str, Finding
         return None
     if not (isinstance(questions, list) and isinstance(markdown, str)):
         return None
-    if any(i not in findings or findings[i].status != "verified" for i in ids):
+    if any(not isinstance(i, str) or i not in findings or findings[i].status != "verified" for i in ids):
         return None
     return PhaseSummary(
         phase=phase,

@@ -6,10 +6,11 @@ bound (our own count for input, the reply limit for output): shown as such, neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from manifests.fields import Malformed
 from subagents.claude.messages import Usage
 from subagents.claude.prices import Prices
 
@@ -113,7 +114,19 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def entry_from_json(body: Mapping[str, Any]) -> Entry:
+def entry_from_json(body: object) -> Entry:
+    """The reverse. Raises Malformed: a transcript is read back, so nobody vouches for it."""
+    try:
+        entry = _entry(body)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as problem:
+        raise Malformed(f"a charge cannot be read: {type(problem).__name__}: {problem}") from problem
+    amounts = [getattr(entry.usage, name) for name in Usage.__slots__]
+    if any(one is not None and one < 0 for one in [*amounts, entry.bound_input, entry.bound_output]):
+        raise Malformed("a charge is negative")
+    return entry
+
+
+def _entry(body: Any) -> Entry:
     return Entry(
         task=str(body["task"]),
         turn=int(body["turn"]),
