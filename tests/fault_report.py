@@ -1,4 +1,4 @@
-"""What was tried against Leadline and what came of it: python -m tests.fault_report [--quick] [--out FILE]
+"""What was tried against Leadline and what came of it: python -m tests.fault_report [--quick] [--every N] [--out FILE]
 
 Enumerates the durable operations of a run and makes each die, fail or do a part; damages every state file; opens every
 hostile repository; plants every kind of secret. Prints counts, and what was lost, run, read or leaked. Exit code 1 if
@@ -164,17 +164,18 @@ def _place() -> Iterator[Path]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tests.fault_report", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a sample: two minutes or so instead of an hour")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="each N-th operation and damage only")
     parser.add_argument("--out", type=Path, help="write the report there as well")
     options = parser.parse_args(arguments)
     tally, started = Tally(), time.monotonic()
     parts: tuple[Callable[[Path], None], ...] = (
-        lambda folder: crashes(tally, folder, step=40 if options.quick else 1),
+        lambda folder: crashes(tally, folder, step=40 if options.quick else options.every),
         lambda folder: damaged(
             tally,
             folder,
             flips=1 if options.quick else 8,
             cuts=1 if options.quick else 3,
-            step=8 if options.quick else 1,
+            step=8 if options.quick else options.every,
         ),
         lambda folder: hostile(tally, folder),
         lambda folder: secrets(tally, folder),
@@ -182,21 +183,21 @@ def main(arguments: list[str]) -> int:
     for part in parts:
         with _place() as folder:
             part(folder)
-    text = _text(tally, time.monotonic() - started, quick=options.quick)
+    text = _text(tally, time.monotonic() - started, sample=options.quick or options.every > 1)
     print(text, end="")
     if options.out is not None:
         options.out.write_text(text)
     return 1 if tally.wrong else 0
 
 
-def _text(tally: Tally, seconds: float, *, quick: bool) -> str:
+def _text(tally: Tally, seconds: float, *, sample: bool) -> str:
     done = subprocess.run(
         ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     head = (
         f"{time.strftime('%Y-%m-%d', time.gmtime())}, commit {done.stdout.strip()}, Python {platform.python_version()}"
     )
-    lines = [f"{head}, {'a sample' if quick else 'all'}, {seconds:.0f} s", ""]
+    lines = [f"{head}, {'a sample' if sample else 'all'}, {seconds:.0f} s", ""]
     lines += [f"{what:36} {n:>7,}" for what, n in tally.counts.items()]
     lines += ["", f"{'lost, run, read or leaked':36} {len(tally.wrong) or 'nothing':>7}"]
     return "\n".join([*lines, *(f"  {what}" for what in tally.wrong)]) + "\n"
