@@ -41,7 +41,7 @@ class Progress:
             repeated_text = self._texts[said] >= self.repeats
         if news > 0 and self._same < self.repeats and not repeated_text:
             self.idle = 0
-            self.warned = False
+            self.warned = self.warned and self._same > 1  # the call it was warned of is no new beginning
             return "on"
         self.idle += 1
         if self._same >= self.repeats or repeated_text:
