@@ -13,12 +13,13 @@ from typing import Any, Protocol
 
 from manifests.errors import LeadlineError
 from manifests.tasks import Task
+from scratch.findings import Finding
 from subagents.claude.assemble import FixedPart, assemble
 from subagents.claude.brake import Brake
 from subagents.claude.budget import Spending, TaskLimits, limit_near, limit_reached
 from subagents.claude.clearing import clear_tool_results
 from subagents.claude.context import ContextKeeper, Pressure
-from subagents.claude.diagnose import Print, first_change, prints_of
+from subagents.claude.diagnose import first_change, prints_of
 from subagents.claude.history import Edits, History
 from subagents.claude.ledger import Entry, EntryKind, never_reads
 from subagents.claude.messages import AssistantTurn, Pair, Reply, Request, ToolResult, Usage
@@ -91,7 +92,11 @@ class Agent:
     ask_diagnostics: bool = False
     diagnosed: list[str] = field(default_factory=list)
     """What was noticed about the cache; for reports."""
-    _prints: tuple[Print, ...] = ()
+    _last_request: Request | None = None
+    _cached_tokens: int = 0
+    """What the last request read from the cache or wrote to it: as much has to be there for the next one."""
+    _lines: dict[int, tuple[Finding, str]] = field(default_factory=dict)
+    """Rendered findings by the object's identity; a finding that changes is another object."""
     _edited: str = ""
     """Name of the last edit, for the message about a request that is refused after it."""
     _told: set[str] = field(default_factory=set)
@@ -115,7 +120,7 @@ class Agent:
             goal=self.goal or self.task.question,
             constraints=self.constraints,
             deliverable=self.task.deliverable,
-            findings=tuple(finding_line(f) for f in key_first([f for f in findings if f.kind != "open_question"])),
+            findings=tuple(self._line(f) for f in key_first([f for f in findings if f.kind != "open_question"])),
             open_questions=tuple(defused(q) for q in desk.open_questions()),
             notes=tuple(defused(note) for note in desk.notes[-12:]),
             searched=tuple(defused(line) for line in desk.searched[-30:][::-1]),
@@ -123,6 +128,12 @@ class Agent:
             budget=self._budget_line(),
             step=self.history.next_number,
         )
+
+    def _line(self, finding: Finding) -> str:
+        known = self._lines.get(id(finding))
+        if known is None or known[0] is not finding:
+            known = self._lines[id(finding)] = (finding, finding_line(finding))
+        return known[1]
 
     def _budget_line(self) -> str:
         left = max(0, self.limits.max_turns - self.spent.turns)
@@ -306,18 +317,23 @@ class Agent:
         self.spent.cost += prices.money(prices.equivalents(usage)) or 0.0
 
     def diagnose(self, request: Request, reply: Reply) -> None:
-        """Say it when a prefix moved although no edit was made, or when the cache is written and never read."""
-        prints = prints_of(request)
+        """Say why the cache gave less than the last request left in it, or that it is written and never read.
+
+        Only then are the two requests compared, block by block: a cache that works costs no comparison.
+        """
+        usage, step = reply.usage, self.history.next_number
         if reply.cache_miss:
-            self.diagnosed.append(f"step {self.history.next_number}: the endpoint says {reply.cache_miss}")
-        edits = self.history.edits
-        if self._prints and not self._edited and edits.mode in ("none", "batch"):
-            change = first_change(self._prints, prints)
-            if change is not None and not self._expected(change.where):
-                self.diagnosed.append(f"step {self.history.next_number}: {change.line}")
-        if never_reads(self.transcript.entries) and not any("never read" in d for d in self.diagnosed):
-            self.diagnosed.append("the prompt cache is written and never read: its prefix changes, or it is too short")
-        self._prints = prints
+            self.diagnosed.append(f"step {step}: the endpoint says {reply.cache_miss}")
+        if usage.read is not None and usage.read < self._cached_tokens and not self._edited:
+            change = first_change(prints_of(self._last_request), prints_of(request)) if self._last_request else None
+            if change is None:
+                self.diagnosed.append(f"step {step}: the prefix is unchanged, its cache entry has expired")
+            elif not self._expected(change.where):
+                self.diagnosed.append(f"step {step}: {change.line}")
+        if not usage.read and never_reads(self.transcript.entries) and NEVER_READ not in self.diagnosed:
+            self.diagnosed.append(NEVER_READ)
+        self._cached_tokens = (usage.read or 0) + (usage.write_5m or 0) + (usage.write_1h or 0)
+        self._last_request = request
 
     def _expected(self, where: str) -> bool:
         """Edits of this step's end (clearing, a summary) change messages; tools and system never may."""
@@ -440,6 +456,7 @@ class Agent:
         return usage if money is None else {**usage, "cost": money}
 
 
+NEVER_READ = "the prompt cache is written and never read: its prefix changes, or it is too short"
 NO_PROGRESS = (
     "The last steps brought nothing new: the same calls, or lines you had already seen. Record what you have "
     "confirmed, then look somewhere else or finish."

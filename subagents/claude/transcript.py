@@ -115,9 +115,12 @@ class Transcript:
         self._take(body)
 
     def result(self, result: ToolResult) -> None:
-        """One result of the open step, while others still run."""
+        """One result of the open step, while others still run.
+
+        Not synced: a process that dies loses none, and after a power cut the call, which only reads, is made again.
+        """
         body = {"k": "result", **self._result_json(result)}
-        self.log.append(body)
+        self.log.append(body, sync=False)
         self.results[result.tool_use_id] = result
 
     def close(self, user: UserTurn, edits: Edits, *, seconds: float) -> None:
