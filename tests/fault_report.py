@@ -167,7 +167,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="each N-th operation and damage only")
     parser.add_argument("--out", type=Path, help="write the report there as well")
     options = parser.parse_args(arguments)
-    tally, started = Tally(), time.monotonic()
+    tally, commit, started = Tally(), _commit(), time.monotonic()
     parts: tuple[Callable[[Path], None], ...] = (
         lambda folder: crashes(tally, folder, step=40 if options.quick else options.every),
         lambda folder: damaged(
@@ -183,20 +183,21 @@ def main(arguments: list[str]) -> int:
     for part in parts:
         with _place() as folder:
             part(folder)
-    text = _text(tally, time.monotonic() - started, sample=options.quick or options.every > 1)
+    text = _text(tally, commit, time.monotonic() - started, sample=options.quick or options.every > 1)
     print(text, end="")
     if options.out is not None:
         options.out.write_text(text)
     return 1 if tally.wrong else 0
 
 
-def _text(tally: Tally, seconds: float, *, sample: bool) -> str:
-    done = subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    head = (
-        f"{time.strftime('%Y-%m-%d', time.gmtime())}, commit {done.stdout.strip()}, Python {platform.python_version()}"
-    )
+def _commit() -> str:
+    """What is checked out when the run begins; short, and marked if the working tree differs."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _text(tally: Tally, commit: str, seconds: float, *, sample: bool) -> str:
+    head = f"{time.strftime('%Y-%m-%d', time.gmtime())}, commit {commit}, Python {platform.python_version()}"
     lines = [f"{head}, {'a sample' if sample else 'all'}, {seconds:.0f} s", ""]
     lines += [f"{what:36} {n:>7,}" for what, n in tally.counts.items()]
     lines += ["", f"{'lost, run, read or leaked':36} {len(tally.wrong) or 'nothing':>7}"]
