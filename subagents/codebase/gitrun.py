@@ -177,6 +177,7 @@ class Git:
             env=self.environment(),
             cwd=self.work_tree if self.work_tree is not None else self.view,
             start_new_session=True,
+            umask=0o077,  # what git writes to a store is its owner's alone, whatever the caller's umask
         )
         limit_memory(process)
         return process
@@ -296,8 +297,11 @@ def as_leadline_error(error: GitFailed, what: str) -> UsageError | EngineError:
 def write_view(folder: Path, object_format: ObjectFormat) -> None:
     """Make `folder` a bare repository (mode 0700) with our own configuration; objects in it are kept."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name in ("objects/pack", "objects/info", "refs/heads"):
-        (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    # One by one: `parents=True` gives folders made on the way the mode of the umask.
+    for name in ("objects", "objects/pack", "objects/info", "refs", "refs/heads"):
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
     version, extension = (1, "[extensions]\n\tobjectFormat = sha256\n") if object_format == "sha256" else (0, "")
-    (folder / "HEAD").write_text("ref: refs/heads/none\n")
-    (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}")
+    config = f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}"
+    for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", config)):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o600)

@@ -390,3 +390,15 @@ def test_frozen_trees_equal_gits_own(
 def lay_out(folder: Path, files: dict[bytes, tuple[bytes, bool]]) -> None:
     for name, (content, executable) in files.items():
         write(folder, name, content).chmod(0o755 if executable else 0o644)
+
+
+def test_the_store_is_for_its_owner_alone(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "r")
+    write(repository, "new.py", b"x = 1\n")
+    before = os.umask(0)
+    try:
+        open_snapshot(repository, store=tmp_path / "store").close()
+    finally:
+        os.umask(before)
+    open_to_others = [p for p in (tmp_path / "store").rglob("*") if p.lstat().st_mode & 0o077]
+    assert not open_to_others
