@@ -208,7 +208,7 @@ class Agent:
             return False
         before = self.history.edits
         edits, state = self.keeper.shrink(self.history, self.state(), pressure)
-        if (edits.cleared, edits.compacted) == (before.cleared, before.compacted):
+        if edits == before:
             return False
         self.transcript.edit(edits, state)
         self._edited = f"{pressure} up to step {max(edits.cleared, edits.compacted)}"

@@ -167,9 +167,13 @@ def clearable_tokens(history: History, *, before: int) -> int:
 
 
 def cut_before(history: History, *, cleared: int) -> Edits:
-    """Clear up to `cleared`. Thinking bound to what changes goes too, and with the rewrite so do old state blocks."""
+    """Clear up to `cleared`. Thinking bound to what changes goes too, and with the rewrite so do old state blocks.
+
+    The newest state block stays where it is about to be sent, even when the newest results are cleared.
+    """
     edits = history.edits
-    to: dict[str, object] = {"cleared": max(cleared, edits.cleared), "states": max(cleared, edits.states)}
+    states = min(cleared, history.next_number - 1)
+    to: dict[str, object] = {"cleared": max(cleared, edits.cleared), "states": max(states, edits.states)}
     if history.has_bound_thinking:
         to["thinking"] = history.next_number
     return edits.advanced(**to)

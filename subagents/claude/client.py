@@ -144,7 +144,7 @@ def make_endpoint(settings: ClaudeSettings) -> Endpoint:
     try:
         match settings.provider:
             case "anthropic":
-                client: Any = anthropic.AsyncAnthropic(**_credentials(settings), **common)
+                client: Any = _with_credentials(anthropic.AsyncAnthropic(**_credentials(settings), **common), settings)
             case "bedrock":
                 client = anthropic.AsyncAnthropicBedrock(**_given(aws_region=settings.region), **common)
             case "vertex":
@@ -166,6 +166,22 @@ def make_endpoint(settings: ClaudeSettings) -> Endpoint:
             hint="see the [claude] table of the configuration: region, project, resource, base_url, credentials",
         ) from error
     return Endpoint(settings, client)
+
+
+NO_KEY = "no-key-configured"
+"""Sent to a server of one's own when no key is configured: most need none, and the others say so with a 401."""
+
+
+def _with_credentials(client: Any, settings: ClaudeSettings) -> Any:
+    """The client, if it has anything to authenticate with. Without, the SDK fails only when a request is built."""
+    if client.api_key or client.auth_token or client.credentials:
+        return client
+    if settings.base_url:
+        return client.with_options(api_key=NO_KEY)
+    raise UsageError(
+        "no credentials for the Anthropic API are configured",
+        hint="set ANTHROPIC_API_KEY, or use --engine static, which needs none",
+    )
 
 
 def _credentials(settings: ClaudeSettings) -> dict[str, Any]:

@@ -74,12 +74,17 @@ class ContextKeeper:
         return text
 
     def shrink(self, history: History, state: StateBlock, pressure: Pressure) -> tuple[Edits, str]:
-        """Edits that make the next request smaller, and the whole state block that has to go with them."""
+        """Edits that make the next request smaller, and the whole state block that has to go with them.
+
+        With edits that change nothing comes no block: nothing is to be sent anew.
+        """
         newest = history.next_number - 1
         keep = {"clear": 1, "compact": 2, "compact_hard": 1, "clear_newest": 0}[pressure]
         edits = cut_before(history, cleared=max(history.edits.cleared, newest - keep + 1))
         if pressure != "clear":
             edits = self._compacted(replace(history, edits=edits), keep_steps=keep)
+        if (edits.cleared, edits.compacted) == (history.edits.cleared, history.edits.compacted):
+            return history.edits, ""
         text, _ = self._state_text(state, rebuilt=True)
         return edits, text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +70,17 @@ def test_summary_stays_inside_its_bound(sequence: list[Step], tokens: int) -> No
     assert text_tokens(summary_of(pairs_of(sequence), max_tokens=tokens)) <= max(tokens, 260)
 
 
+def shrunk(keeper: ContextKeeper, history: History, state: StateBlock, pressure: Pressure) -> History:
+    """As the loop does it: the whole state block takes the place of the newest one, unless nothing changed."""
+    edits, text = keeper.shrink(history, state, pressure)
+    if edits == history.edits:
+        return history
+    last = history.pairs[-1]
+    assert last.user is not None
+    last = replace(last, user=replace(last.user, state=text, state_whole=True))
+    return replace(history, pairs=(*history.pairs[:-1], last), edits=edits)
+
+
 MODES: list[ClearingMode] = ["none", "batch", "behind", "server"]
 
 
@@ -77,7 +88,7 @@ MODES: list[ClearingMode] = ["none", "batch", "behind", "server"]
 @given(
     sequence=st.lists(steps(), min_size=1, max_size=14),
     mode=st.sampled_from([*MODES, "auto"]),
-    shrinks=st.dictionaries(st.integers(0, 13), st.sampled_from(["clear", "compact", "compact_hard"]), max_size=3),
+    shrinks=st.dictionaries(st.integers(0, 13), st.sampled_from(get_args(Pressure)), max_size=3),
     budget=st.sampled_from([2_000, 8_000, 100_000]),
 )
 def test_no_sent_thinking_ever_stands_behind_a_changed_prefix(
@@ -107,18 +118,14 @@ def test_no_sent_thinking_ever_stands_behind_a_changed_prefix(
         user, edits = keeper.close(open_history, results_of(number, step), (step.notice,), state)
         history = replace(history, pairs=(*history.pairs, replace(pair, user=user)), edits=edits)
         if number in shrinks:
-            edits, text = keeper.shrink(history, state, shrinks[number])
-            last = history.pairs[-1]
-            assert last.user is not None
-            last = replace(last, user=replace(last.user, state=text, state_whole=True))
-            history = replace(history, pairs=(*history.pairs[:-1], last), edits=edits)
+            history = shrunk(keeper, history, state, shrinks[number])
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     sequence=st.lists(steps(), min_size=6, max_size=16),
     mode=st.sampled_from([*MODES, "auto"]),
-    pressures=st.lists(st.sampled_from(["clear", "compact", "compact_hard"]), min_size=1, max_size=3),
+    pressures=st.lists(st.sampled_from(get_args(Pressure)), min_size=1, max_size=3),
 )
 def test_pinned_facts_stand_verbatim_in_what_is_sent_after_heavy_compaction(
     sequence: list[Step], mode: Any, pressures: list[Pressure]
@@ -141,11 +148,7 @@ def test_pinned_facts_stand_verbatim_in_what_is_sent_after_heavy_compaction(
         user, edits = keeper.close(open_history, results_of(number, step), (), state)
         history = replace(history, pairs=(*history.pairs, replace(pair, user=user)), edits=edits)
     for pressure in pressures:
-        edits, text = keeper.shrink(history, state, pressure)
-        last = history.pairs[-1]
-        assert last.user is not None
-        last = replace(last, user=replace(last.user, state=text))
-        history = replace(history, pairs=(*history.pairs[:-1], last), edits=edits)
+        history = shrunk(keeper, history, state, pressure)
         sent = "\n".join(b.get("text", "") for m in assemble(FIXED, history).messages for b in m["content"])
         for fact in (*facts, state.goal, *state.constraints, state.deliverable, *state.open_questions):
             assert fact in sent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -296,3 +297,19 @@ async def test_a_secret_in_a_file_is_neither_sent_nor_written(tmp_path: Any) -> 
         written = b"".join(p.read_bytes() for p in here.session.folder.rglob("*") if p.is_file())
     assert outcome.status == "finished"
     assert secret.encode() not in written
+
+
+async def test_without_a_key_a_server_of_ones_own_is_tried_and_the_public_one_is_not(
+    here: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "XDG_"))]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with FakeApi(model=Explorer(steps=3), persona="compatible") as api:
+        outcome = await here.run(settings_for(api, api_key="", model="local", window_tokens=32_768))
+    assert outcome.status == "finished"
+    with FakeApi() as api:
+        with pytest.raises(SessionClosed):
+            await here.run(settings_for(api, api_key=""))
+        with pytest.raises(UsageError, match="no credentials"):
+            await here.run(settings_for(api, api_key="", base_url=""))
