@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from threading import Lock
@@ -20,7 +20,10 @@ from types import MappingProxyType
 from scratch.secret_patterns import CARD, PATTERNS, Pattern, is_live_value
 
 _MARK = "[redacted:"
-_PASSES = 4
+_APART = 3
+"""Rounds that take out each secret by itself. What shows after them is glued together from many and goes whole."""
+_SPACE = re.compile(r"\s")
+_ASSIGNED = "assigned_secret"
 _SHORTEST = 8
 """Characters; no pattern matches less."""
 _LONG = 4_096
@@ -169,7 +172,7 @@ def _is_clean(text: str) -> bool:
     return all(form not in text for form, _ in scan.plain)
 
 
-def _merged(hits: Iterator[_Hit]) -> list[_Hit]:
+def _merged(hits: Iterable[_Hit]) -> list[_Hit]:
     """In order and apart: overlapping ones become one, named by the pattern that stands first in the table."""
     merged: list[_Hit] = []
     for hit in sorted(hits, key=lambda hit: hit.start):
@@ -185,29 +188,53 @@ def _place(pattern: Pattern) -> int:
     return PATTERNS.index(pattern) if pattern in PATTERNS else len(PATTERNS)
 
 
-def _once(text: str) -> tuple[str, Counter[str]]:
-    counts: Counter[str] = Counter()
-    parts: list[str] = []
-    done = 0
-    for hit in _merged(_hits(text)):
-        newlines = "\n" * text.count("\n", hit.start, hit.end)
-        parts += [text[done : hit.start], _MARK, hit.pattern.kind, "]", newlines]
-        counts[hit.pattern.kind] += 1
-        done = hit.end
-    return ("".join([*parts, text[done:]]) if parts else text), counts
-
-
 def redact_text(text: str) -> tuple[str, Mapping[str, int]]:
     """The text without its secrets, and how many of which kind were removed."""
     if len(text) < _LONG and _is_clean(text):
         return text, _NOTHING
-    total: Counter[str] = Counter()
-    for _ in range(_PASSES):  # what stood next to a secret may only show once that is gone
-        text, counts = _once(text)
-        if not counts:
-            break
-        total += counts
-    return text, total
+    counts: Counter[str] = Counter()
+    if _MARK not in text:
+        return _without(text, counts), counts
+    pieces = _marks().split(text)
+    pieces[::2] = [_without(piece, counts) for piece in pieces[::2]]
+    return "".join(pieces), counts
+
+
+@cache
+def _marks() -> re.Pattern[str]:
+    """What earlier redaction put in, to be left as it is."""
+    kinds = {pattern.kind for pattern in (*PATTERNS, CARD)} | {_ASSIGNED}
+    return re.compile(f"({re.escape(_MARK)}(?:{'|'.join(sorted(kinds, reverse=True))})\\])")
+
+
+def _without(text: str, counts: Counter[str], rounds: int = 0) -> str:
+    """A text that holds no marks, without its secrets.
+
+    What is left between two is looked at again: what stood next to a secret may only show once that is gone.
+    """
+    hits = _merged(_hits(text))
+    if not hits:
+        return text
+    parts: list[str] = []
+    done = 0
+    for hit in _merged(_whole_runs(hits, text)) if rounds >= _APART else hits:
+        parts.append(_without(text[done : hit.start], counts, rounds + 1))
+        parts += [_MARK, hit.pattern.kind, "]", "\n" * text.count("\n", hit.start, hit.end)]
+        counts[hit.pattern.kind] += 1
+        done = hit.end
+    return "".join([*parts, _without(text[done:], counts, rounds + 1)])
+
+
+def _whole_runs(hits: Iterable[_Hit], text: str) -> Iterator[_Hit]:
+    """Hits in order, each made as long as there is no white space around it."""
+    done = 0
+    for hit in hits:
+        if hit.end <= done:
+            continue
+        start = max((space.end() for space in _SPACE.finditer(text, done, hit.start)), default=done)
+        after = _SPACE.search(text, hit.end)
+        done = after.start() if after else len(text)
+        yield _Hit(min(start, hit.start), done, hit.pattern)
 
 
 class Redactor:
@@ -276,6 +303,6 @@ def _string(text: str, key: str, counts: Counter[str]) -> str:
     if found:
         counts.update(found)
     if key and len(key) <= 100 and _is_telling(key) and _MARK not in redacted and is_live_value(redacted):
-        counts["assigned_secret"] += 1
-        return f"{_MARK}assigned_secret]"
+        counts[_ASSIGNED] += 1
+        return f"{_MARK}{_ASSIGNED}]"
     return redacted

@@ -1,9 +1,16 @@
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.repositories import make_shop
 from tests.running import Leadline
+
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+"""The suite says the same each time of the same code; HYPOTHESIS_PROFILE=search looks for what it has not met yet."""
 
 
 @pytest.fixture

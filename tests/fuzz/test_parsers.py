@@ -1,6 +1,6 @@
 """Every parser of what nobody vouches for: it returns, or refuses in its own words; it never does anything else.
 
-The suite makes a short run. A long one: LEADLINE_FUZZ_EXAMPLES=20000 pytest tests/fuzz
+The suite makes a short run. A long one: HYPOTHESIS_PROFILE=search LEADLINE_FUZZ_EXAMPLES=20000 pytest tests/fuzz
 """
 
 from __future__ import annotations

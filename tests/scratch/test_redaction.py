@@ -237,6 +237,8 @@ pieces = st.lists(
 @settings(max_examples=200, deadline=None)
 @given(pieces)
 @example(["AKIA" + r(16, UPPER), "AKIA" + r(16, UPPER)])
+@example(["sbp_" + r(40, HEX), *["GR1348941" + r(20)] * 3, "AKIA" + r(16, UPPER)])
+@example(["AKIA" + r(16, UPPER)] * 60)
 def test_redacting_twice_changes_nothing_more_and_lines_keep_their_numbers(parts: list[str]) -> None:
     text = "".join(parts)
     once, _ = redact_text(text)
