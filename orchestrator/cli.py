@@ -25,6 +25,19 @@ def leadline() -> None:
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
 _quiet = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+_yes = click.option("--yes", "-y", is_flag=True, help="Agree to what it will cost without being asked.")
+_money = [
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(min=1),
+        help="Most tokens in all, input and output, cached ones included.",
+    ),
+    click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Most money in all; needs a configured price.",
+    ),
+]
 _limits = [
     click.option("--max-agents", type=click.IntRange(min=1), help="Most subagents over the whole session."),
     click.option(
@@ -32,18 +45,9 @@ _limits = [
         type=click.FloatRange(min=0, min_open=True),
         help="Most minutes over the whole session, resumed runs included.",
     ),
-    click.option(
-        "--max-tokens",
-        type=click.IntRange(min=1),
-        help="Most tokens over the whole session, input and output, cached ones included.",
-    ),
-    click.option(
-        "--max-cost",
-        type=click.FloatRange(min=0, min_open=True),
-        help="Most money over the whole session; needs a configured price.",
-    ),
+    *_money,
     click.option("--parallel", type=click.IntRange(1, 64), help="Most subagents at the same time."),
-    click.option("--yes", "-y", is_flag=True, help="Agree to what it will cost without being asked."),
+    _yes,
     click.option("--verify", is_flag=True, help="Let fresh subagents try to refute what the answer rests on."),
 ]
 
@@ -190,5 +194,32 @@ def doctor(**options: Any) -> int:
     Says what is damaged and what can be saved. Exit code 3 if anything is damaged.
     """
     from orchestrator.commands.doctor import doctor as run
+
+    return run(**options)
+
+
+@leadline.group(name="eval")
+def eval_() -> None:
+    """Measure what the configured model makes of what it is sent."""
+
+
+@eval_.command()
+@click.option(
+    "--lengths",
+    default="8000,32000,100000",
+    show_default=True,
+    metavar="N,N,...",
+    help="Lengths of the contexts in tokens; those past the model's window are left out.",
+)
+@click.option("--facts", type=click.IntRange(1, 20), default=3, show_default=True, help="Facts planted in each place.")
+@click.option("--model", help="Model to ask (default: the one that subagents use).")
+@_with(*_money, _yes, _json, _quiet)
+def recall(**options: Any) -> int:
+    """Ask a model for facts planted in long contexts, as they are, cleared and compacted.
+
+    Facts stand at the start, in the middle and at the end; some were recorded as findings, some only shown. Prints
+    how many of each come back.
+    """
+    from orchestrator.commands.evaluate import recall as run
 
     return run(**options)

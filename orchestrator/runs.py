@@ -24,7 +24,7 @@ from orchestrator.pads import SessionPads
 from orchestrator.report import Report, to_markdown
 from orchestrator.settings import Settings
 from orchestrator.signals import StopAsked, Stopper, stoppable
-from orchestrator.spend import Estimate, SpendLimits
+from orchestrator.spend import Estimate, SpendLimits, approve
 from orchestrator.view import View
 from scratch.findings import Citation
 from scratch.redaction import Redactor
@@ -54,16 +54,7 @@ class Call:
 
     def approve(self, estimate: Estimate) -> None:
         """Raises UsageError unless somebody agrees to spend this much."""
-        if self.yes:
-            return
-        if self.agreed is None:
-            raise UsageError(
-                f"this needs your word: {estimate.line}",
-                hint="give --yes, or less room: --max-agents, --max-tokens, --max-cost "
-                "(limits.ask_above_cost and ask_above_tokens say from where on it asks)",
-            )
-        if not self.agreed(estimate):
-            raise UsageError("not agreed to; nothing more was spent", hint="resume with other limits, or leave it")
+        approve(estimate, yes=self.yes, agreed=self.agreed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,15 +55,29 @@ class Estimate:
     money: float | None
     currency: str
     basis: str
+    work: str = ""
+    """What it is for, where that is not subagents."""
 
     @property
     def line(self) -> str:
         """For people, before anything is launched."""
+        work = self.work or f"{self.subagents} subagent{'s' if self.subagents != 1 else ''}"
         money = f"about {self.money:,.2f} {self.currency}" if self.money is not None else "cost unknown (no price set)"
-        return (
-            f"{self.subagents} subagent{'s' if self.subagents != 1 else ''}: about {self.tokens:,} tokens, {money}; "
-            f"{self.basis}"
+        return f"{work}: about {self.tokens:,} tokens, {money}; {self.basis}"
+
+
+def approve(estimate: Estimate, *, yes: bool, agreed: Callable[[Estimate], bool] | None) -> None:
+    """Raises UsageError unless somebody agrees to spend this much. `agreed` asks a person; None: nobody is there."""
+    if yes:
+        return
+    if agreed is None:
+        raise UsageError(
+            f"this needs your word: {estimate.line}",
+            hint="give --yes, or less room: --max-agents, --max-tokens, --max-cost "
+            "(limits.ask_above_cost and ask_above_tokens say from where on it asks)",
         )
+    if not agreed(estimate):
+        raise UsageError("not agreed to; nothing more was spent", hint="resume with other limits, or leave it")
 
 
 @dataclass(slots=True)

@@ -73,8 +73,13 @@ def call_of(settings: Settings, options: Mapping[str, Any]) -> tuple[runs.Call, 
         ask_above_cost=settings.ask_above_cost,
         ask_above_tokens=settings.ask_above_tokens,
     )
-    person = _agreed if sys.stdin.isatty() and sys.stderr.isatty() else None
-    return runs.Call(limits=limits, spending=spending, yes=options["yes"], agreed=person), options["as_json"]
+    call = runs.Call(limits=limits, spending=spending, yes=options["yes"], agreed=agreed_at_terminal())
+    return call, options["as_json"]
+
+
+def agreed_at_terminal() -> Callable[[Estimate], bool] | None:
+    """How a person is asked, or None when nobody is there."""
+    return _agreed if sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
 def _agreed(estimate: Estimate) -> bool:

@@ -15,6 +15,7 @@ from manifests.errors import LeadlineError
 from manifests.tasks import Task
 from scratch.findings import Finding
 from subagents.claude.assemble import FixedPart, assemble
+from subagents.claude.attempts import until_answered
 from subagents.claude.brake import Brake
 from subagents.claude.budget import Spending, TaskLimits, limit_near, limit_reached
 from subagents.claude.clearing import clear_tool_results
@@ -37,8 +38,6 @@ from subagents.tools.toolbox import Toolbox
 
 ASK_COUNT_AT = 0.75
 """From this share of the budget on the endpoint's own count is asked for."""
-MOST_BROKEN = 4
-"""Malformed or cut replies in a row before giving up; each is paid for."""
 PRESSURES: tuple[Pressure, ...] = ("clear", "compact", "compact_hard", "clear_newest")
 
 
@@ -225,26 +224,21 @@ class Agent:
 
         Raises Trouble for what shrinking may cure, LeadlineError for what ends the task or the session.
         """
-        broken = 0
         size = self.raw_size(request)
-        while True:
+
+        async def attempt(reader: StreamReader) -> Reply:
             self.heartbeat()
-            reader = StreamReader()
-            try:
-                reply = await self._attempt(request, reader, size)
-            except Trouble as trouble:
-                self._account_failure(trouble, reader, size)
-                if trouble.kind == "throttled":
-                    self.brake.refused(trouble)
-                    continue
-                if trouble.kind == "broken":
-                    broken += 1
-                    if broken < MOST_BROKEN:
-                        continue
-                if trouble.kind in ("too_long", "too_large"):
-                    raise
-                raise as_error(trouble, after_edit=self._edited) from trouble
-            return reply
+            return await self._attempt(request, reader, size)
+
+        def failed(trouble: Trouble, reader: StreamReader) -> None:
+            self._account_failure(trouble, reader, size)
+
+        try:
+            return await until_answered(attempt, brake=self.brake, failed=failed)
+        except Trouble as trouble:
+            if trouble.kind in ("too_long", "too_large"):
+                raise
+            raise as_error(trouble, after_edit=self._edited) from trouble
 
     async def _attempt(self, request: Request, reader: StreamReader, size: int) -> Reply:
         prefix = f"{self.fixed.model} {hash((self.fixed.role_prompt, self.fixed.brief, len(self.fixed.tools)))}"

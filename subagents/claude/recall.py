@@ -14,17 +14,18 @@ from typing import Literal, get_args
 
 from subagents.claude.agent import Sender
 from subagents.claude.assemble import FixedPart, assemble
+from subagents.claude.attempts import until_answered
 from subagents.claude.brake import Brake
 from subagents.claude.compaction import compacted
 from subagents.claude.config import ModelFacts
 from subagents.claude.history import Edits, History
 from subagents.claude.ledger import Entry
-from subagents.claude.messages import AssistantTurn, Pair, ToolResult, ToolUse, UserTurn
+from subagents.claude.messages import AssistantTurn, Pair, Reply, Request, ToolResult, ToolUse, Usage, UserTurn
 from subagents.claude.protocol import check_request
-from subagents.claude.replies import StreamReader, reply_of
+from subagents.claude.replies import StreamReader, reply_of, usage_of
 from subagents.claude.state_block import StateBlock
 from subagents.claude.stops import Trouble, as_error
-from subagents.claude.tokens import text_tokens
+from subagents.claude.tokens import TokenMeter, raw_tokens, text_tokens
 
 Place = Literal["start", "middle, recorded", "middle, only shown", "end, recorded", "end, only shown"]
 Treatment = Literal["as it is", "cleared", "compacted"]
@@ -129,37 +130,72 @@ def recovered(reply: str, facts: Sequence[Fact]) -> dict[Place, int]:
     return found
 
 
-async def evaluate(
-    sender: Sender,
-    facts_of_model: ModelFacts,
-    *,
-    lengths: Sequence[int],
-    brake: Brake,
-    on_entry: Callable[[Entry], None] = lambda _: None,
-    each: int = 3,
-) -> list[RecallCell]:
-    """Ask for each length and treatment; lengths past what the window holds are left out.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One request: a context of one length under one treatment, asked for all of its facts."""
 
-    Raises what ends a session: a refused key, an outage.
+    length_tokens: int
+    treatment: Treatment
+    facts: tuple[Fact, ...]
+    request: Request
+    raw_input: int
+    """Its size in uncalibrated tokens."""
+
+
+def probes_for(model: ModelFacts, *, lengths: Sequence[int], each: int = 3) -> list[Probe]:
+    """Every length under every treatment, shortest first; lengths past what the window holds are left out.
+
+    Nothing of it is marked for the cache: each context is sent once.
     """
-    cells: list[RecallCell] = []
-    most = facts_of_model.window_tokens - facts_of_model.reply_tokens
+    most = model.window_tokens - model.reply_tokens
     fixed = FixedPart(
-        model=facts_of_model.model,
-        max_tokens=min(2_000, facts_of_model.reply_tokens),
+        model=model.model,
+        max_tokens=min(2_000, model.reply_tokens),
         role_prompt=_PROMPT,
         tools=_TOOLS,
+        cache=False,
     )
-    for length in (length for length in lengths if length * 1.5 < most):
-        facts = facts_for(length, each)
+    probes = []
+    for length in sorted({length for length in lengths if length * 1.5 < most}):
+        facts = tuple(facts_for(length, each))
         for treatment in TREATMENTS:
-            history = conversation(length, facts, treatment)
-            reply = await _asked(sender, fixed, history, brake, on_entry)
-            got = recovered(reply, facts)
-            cells += [
-                RecallCell(length_tokens=length, treatment=treatment, place=place, planted=each, recovered=got[place])
-                for place in PLACES
-            ]
+            request = assemble(fixed, conversation(length, facts, treatment))
+            probes.append(
+                Probe(
+                    length_tokens=length,
+                    treatment=treatment,
+                    facts=facts,
+                    request=request,
+                    raw_input=raw_tokens(request.body),
+                )
+            )
+    return probes
+
+
+async def evaluate(
+    sender: Sender,
+    probes: Sequence[Probe],
+    *,
+    brake: Brake,
+    on_entry: Callable[[Entry], None] = lambda _: None,
+    may_send: Callable[[Probe], bool] = lambda _: True,
+) -> list[RecallCell]:
+    """Ask one after the other, until `may_send` says no. Raises what ends a session: a refused key, an outage."""
+    cells: list[RecallCell] = []
+    for probe in probes:
+        if not may_send(probe):
+            break
+        got = recovered(await _asked(sender, probe, brake, on_entry), probe.facts)
+        cells += [
+            RecallCell(
+                length_tokens=probe.length_tokens,
+                treatment=probe.treatment,
+                place=place,
+                planted=sum(fact.place == place for fact in probe.facts),
+                recovered=got[place],
+            )
+            for place in PLACES
+        ]
     return cells
 
 
@@ -172,37 +208,43 @@ _TOOLS = (
 )
 
 
-async def _asked(
-    sender: Sender, fixed: FixedPart, history: History, brake: Brake, on_entry: Callable[[Entry], None]
-) -> str:
-    request = assemble(fixed, history)
+async def _asked(sender: Sender, probe: Probe, brake: Brake, on_entry: Callable[[Entry], None]) -> str:
+    """The text of the reply. Every attempt is entered, those that broke too."""
+    request = probe.request
     check_request(request)
-    broken = 0
-    while True:
-        reader = StreamReader()
-        try:
-            async with brake.passing():
-                message, headers = await sender.send(request, reader, lambda: None, lambda: None)
-        except Trouble as trouble:
-            broken += trouble.kind == "broken"
-            if trouble.kind == "throttled":
-                brake.refused(trouble)
-                continue
-            if trouble.kind == "broken" and broken < 3:
-                continue
-            raise as_error(trouble) from trouble
-        brake.succeeded(headers)
-        reply = reply_of(message, reader.usage, number=history.next_number, used_ids=())
-        entry = Entry(
-            task="recall",
-            turn=0,
-            kind="recall",
-            usage=reply.usage,
-            bound_input=text_tokens(str(request.body)),
-            bound_output=fixed.max_tokens,
+
+    def entered(usage: Usage) -> None:
+        on_entry(
+            Entry(
+                task="recall",
+                turn=0,
+                kind="recall",
+                usage=usage,
+                bound_input=TokenMeter().bound(probe.raw_input),
+                bound_output=int(request.body["max_tokens"]),
+            )
         )
-        on_entry(entry)
-        return reply.turn.text
+
+    async def attempt(reader: StreamReader) -> Reply:
+        async with brake.passing():
+            message, headers = await sender.send(request, reader, _nothing, _nothing)
+        brake.succeeded(headers)
+        return reply_of(message, reader.usage, number=0, used_ids=())
+
+    def failed(trouble: Trouble, reader: StreamReader) -> None:
+        if reader.started or trouble.may_be_charged:
+            entered(replace(usage_of(reader.usage), output=None) if reader.started else Usage())
+
+    try:
+        reply = await until_answered(attempt, brake=brake, failed=failed)
+    except Trouble as trouble:
+        raise as_error(trouble) from trouble
+    entered(reply.usage)
+    return reply.turn.text
+
+
+def _nothing() -> None:
+    """Nobody waits for a sign of life: the client's time-out ends a request."""
 
 
 def table(cells: Sequence[RecallCell]) -> str:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from subagents.claude.agent import MOST_BROKEN, Sender
+from subagents.claude.agent import Sender
 from subagents.claude.assemble import FixedPart, assemble
+from subagents.claude.attempts import until_answered
 from subagents.claude.brake import Brake
 from subagents.claude.history import Edits
 from subagents.claude.ledger import Entry, EntryKind
-from subagents.claude.messages import AssistantTurn, Request, ToolResult, Usage, UserTurn
+from subagents.claude.messages import AssistantTurn, Reply, Request, ToolResult, Usage, UserTurn
 from subagents.claude.replies import StreamReader, reply_of, usage_of
 from subagents.claude.report import setting_of
 from subagents.claude.stops import Trouble, as_error, stop_action
@@ -127,34 +128,28 @@ class Asker:
     async def _sent(self, request: Request) -> AssistantTurn:
         """Send until there is a complete reply. What failed is accounted for. Raises Trouble."""
         size = raw_tokens(request.body["messages"]) + raw_tokens(request.body.get("system", []))
-        broken = 0
-        while True:
-            reader = StreamReader()
-            try:
-                async with self.brake.passing():
-                    self.transcript.sent(self._entry(Usage(), "cut", size))
-                    message, headers = await self.sender.send(request, reader, _nothing, _nothing)
-            except Trouble as trouble:
-                if reader.started or trouble.may_be_charged:
-                    usage = replace(usage_of(reader.usage), output=None) if reader.started else Usage()
-                    self._account(self._entry(usage, "cut", size), durable=True)
-                else:
-                    self.transcript.refused()
-                if trouble.kind == "throttled":
-                    self.brake.refused(trouble)
-                    continue
-                broken += trouble.kind == "broken"
-                if trouble.kind != "broken" or broken >= MOST_BROKEN:
-                    raise
-                continue
+        history = self.transcript.history
+
+        async def attempt(reader: StreamReader) -> Reply:
+            async with self.brake.passing():
+                self.transcript.sent(self._entry(Usage(), "cut", size))
+                message, headers = await self.sender.send(request, reader, _nothing, _nothing)
             self.brake.succeeded(headers)
-            history = self.transcript.history
-            reply = reply_of(message, reader.usage, number=history.next_number, used_ids=self.transcript.used_ids)
-            self.meter.learn(raw=size, reported=reply.usage.input_total)
-            entry = self._entry(reply.usage, self.kind, size)
-            self.transcript.reply(reply, entry)
-            self._account(entry, durable=False)
-            return self.transcript.history.pairs[-1].assistant
+            return reply_of(message, reader.usage, number=history.next_number, used_ids=self.transcript.used_ids)
+
+        def failed(trouble: Trouble, reader: StreamReader) -> None:
+            if not reader.started and not trouble.may_be_charged:
+                self.transcript.refused()
+                return
+            usage = replace(usage_of(reader.usage), output=None) if reader.started else Usage()
+            self._account(self._entry(usage, "cut", size), durable=True)
+
+        reply = await until_answered(attempt, brake=self.brake, failed=failed)
+        self.meter.learn(raw=size, reported=reply.usage.input_total)
+        entry = self._entry(reply.usage, self.kind, size)
+        self.transcript.reply(reply, entry)
+        self._account(entry, durable=False)
+        return self.transcript.history.pairs[-1].assistant
 
     def _entry(self, usage: Usage, kind: EntryKind, size: int) -> Entry:
         return Entry(

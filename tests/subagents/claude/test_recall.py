@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from subagents.claude.client import make_endpoint
-from subagents.claude.recall import PLACES, conversation, evaluate, facts_for, recovered, table
+from subagents.claude.recall import PLACES, conversation, evaluate, facts_for, probes_for, recovered, table
 from tests.fake_api.models.narrow import Narrow
 from tests.fake_api.thread import FakeApi
 from tests.subagents.claude.world import quick_brake, settings_for
@@ -16,7 +16,8 @@ async def test_a_model_that_sees_only_both_ends_recovers_what_the_layout_restate
         endpoint = make_endpoint(settings_for(api))
         facts = await endpoint.facts("claude-opus-5")
         entries: list[object] = []
-        cells = await evaluate(endpoint, facts, lengths=[8_000, 40_000], brake=quick_brake(), on_entry=entries.append)
+        probes = probes_for(facts, lengths=[8_000, 40_000, 9_000_000])
+        cells = await evaluate(endpoint, probes, brake=quick_brake(), on_entry=entries.append)
         await endpoint.close()
     assert len(entries) == len(api.created) == 6
     found = {(c.length_tokens, c.treatment, c.place): c.recovered / c.planted for c in cells}
