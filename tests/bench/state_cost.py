@@ -1,12 +1,15 @@
 """What durability and redaction cost: python -m tests.bench.state_cost [FOLDER WITH CODE]
 
-Step: one transcript record, one piece of evidence, one finding; beside the same bytes committed to SQLite (WAL,
-synchronous FULL), as checkpointers do, in the same run. Redaction: over the Python files of the folder (default: the
-standard library), beside counting their words with a regular expression.
+Step: one transcript record, one piece of evidence, one finding. Beside it, in the same run: the same bytes committed
+to SQLite (WAL, synchronous FULL), and a step of a LangGraph agent with its SQLite checkpointer (durability "sync")
+that adds the same message to its state; the latter where `pip install 'leadline[bench]'` was done. Redaction: over the
+Python files of the folder (default: the standard library), beside counting their words with a regular expression.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import operator
 import re
 import sqlite3
 import statistics
@@ -15,7 +18,9 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Annotated, Any, TypedDict
 
 from manifests.manifest import Manifest, SnapshotRecord
 from manifests.sessions import TRANSCRIPT_SCHEMA, Session, SessionStore
@@ -77,7 +82,8 @@ def our_steps(session: Session) -> dict[str, float]:
     }
 
 
-def sqlite_step(folder: Path) -> float:
+def sqlite_step(folder: Path) -> tuple[float, float]:
+    """Median ms of a commit, and MB on disk after all."""
     connection = sqlite3.connect(folder / "checkpoints.db", isolation_level=None)
     connection.execute("pragma journal_mode=wal")
     connection.execute("pragma synchronous=full")
@@ -88,8 +94,39 @@ def sqlite_step(folder: Path) -> float:
         connection.execute("insert into steps values (?, ?)", (n, body))
 
     spent = median_ms(step)
+    size = on_disk(folder, "checkpoints.db*")
     connection.close()
-    return spent
+    return spent, size
+
+
+def langgraph_steps(folder: Path) -> tuple[float, float] | None:
+    """Median ms of a step, and MB on disk after all; None where it is not installed."""
+    if importlib.util.find_spec("langgraph") is None:
+        return None
+    from langgraph.checkpoint.sqlite import SqliteSaver
+    from langgraph.graph import END, START, StateGraph
+
+    marks: list[float] = []
+
+    def agent(state: object) -> dict[str, Any]:
+        marks.append(time.perf_counter())
+        result = {"type": "tool_result", "content": f"{len(marks)} {TOOL_OUTPUT}"}
+        return {"messages": [{"role": "user", "content": [result]}]}
+
+    graph = StateGraph(TypedDict("Messages", {"messages": Annotated[list[Any], operator.add]}))
+    graph.add_node("agent", agent)
+    graph.add_edge(START, "agent")
+    graph.add_conditional_edges("agent", lambda _: "agent" if len(marks) < STEPS else END)
+    with SqliteSaver.from_conn_string(str(folder / "langgraph.db")) as saver:
+        settings = {"configurable": {"thread_id": "1"}, "recursion_limit": STEPS + 10}
+        graph.compile(checkpointer=saver).invoke({"messages": []}, settings, durability="sync")
+        size = on_disk(folder, "langgraph.db*")
+    return statistics.median(after - before for before, after in pairwise(marks)) * 1e3, size
+
+
+def on_disk(folder: Path, pattern: str) -> float:
+    """MB."""
+    return sum(file.stat().st_size for file in folder.rglob(pattern) if file.is_file()) / 1e6
 
 
 def manifest_for(session: Session) -> Manifest:
@@ -130,11 +167,20 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = SessionStore(Path(folder) / "state", redact=Redactor().json)
         with store.create("bench") as session:
+            spent = our_steps(session)
+            size = on_disk(Path(folder), "*")
             manifest = manifest_for(session)
-            for what, spent in our_steps(session).items():
-                print(f"{what:18} {spent:6.2f} ms")
-            print(f"{'manifest':18} {median_ms(lambda n: session.write_manifest(manifest)):6.2f} ms")
-        print(f"{'SQLite commit':18} {sqlite_step(Path(folder)):6.2f} ms")
+            spent["manifest"] = median_ms(lambda n: session.write_manifest(manifest))
+        for what, ms in spent.items():
+            print(f"{what:18} {ms:6.2f} ms")
+        print(f"{'':18} {size:.1f} MB on disk, {2 * STEPS} records, pieces of evidence and findings")
+        peers = {"SQLite commit": sqlite_step(Path(folder)), "LangGraph, SQLite": langgraph_steps(Path(folder))}
+        for what, peer in peers.items():
+            if peer is None:
+                print(f"{what:18} not installed: pip install 'leadline[bench]'")
+                continue
+            ratio = spent["whole step"] / peer[0]
+            print(f"{what:18} {peer[0]:6.2f} ms, {peer[1]:.1f} MB on disk; our whole step x{ratio:.2f}")
     redaction(Path(arguments[0] if arguments else sysconfig.get_paths()["stdlib"]))
 
 
