@@ -18,6 +18,9 @@ from subagents.codebase.types import FileHit
 _LONGEST_QUERY = 1_000_000
 """Bytes. Whole issue reports with logs fit; a file given by mistake does not."""
 
+_NOTES = 5
+_NOWHERE = "no file has `{name}` as a word; what follows resembles it"
+
 
 def find(
     *,
@@ -36,12 +39,16 @@ def find(
     try:
         with opened(Path(repo), question=text, scope=scope, cache_dir=settings.cache_dir, view=view) as workspace:
             hits = workspace.finder.find(text, limit=limit)
+            notes = [_NOWHERE.format(name=name) for name in workspace.finder.unknown_names(text)[:_NOTES]]
             snapshot = snapshot_document(workspace.snapshot.id)
     finally:
         view.close()
     if as_json:
-        print_json({"query": text, "snapshot": snapshot, "results": [_hit_document(h) for h in hits]}, raw=True)
+        results = [_hit_document(h) for h in hits]
+        print_json({"query": text, "snapshot": snapshot, "notes": notes, "results": results}, raw=True)
     else:
+        for note in notes:
+            print_text(note, raw=True)
         print_text("\n".join(_hit_text(n, h) for n, h in enumerate(hits, 1)) if hits else "nothing found", raw=True)
     return 0
 

@@ -18,6 +18,7 @@ from subagents.ranking.reasons import reasons_for
 from subagents.ranking.record import Record
 from subagents.ranking.signs import Signs, Table
 from subagents.ranking.weights import PRIORS, SYMBOL_WEIGHTS, WEIGHTS
+from subagents.ranking.words import keys, parts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,6 +93,14 @@ class RankedFinder:
             if len(hits) >= limit:
                 break
         return tuple(hits)
+
+    def unknown_names(self, query: str) -> tuple[str, ...]:
+        """Identifiers of the question, as written, that no file holds as one word: what is found resembles them."""
+        names = [name for name in self.rank(query).query.identifiers if len(parts(name)) > 1 and len(name) > 3]
+        wanted = [keys(name)[-1] for name in names]
+        held = set(self.corpus.store.postings(wanted).term.tolist()) if wanted else set()
+        held |= {at for at, key in enumerate(wanted) if key in self.corpus.path_terms.vocabulary}
+        return tuple(name for at, name in enumerate(names) if at not in held)
 
     def rank(self, text: str) -> Ranking:
         """All files ranked. The last few questions are remembered: `find` and `find_symbols` mostly come in pairs."""

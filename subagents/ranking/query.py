@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from subagents.ranking.words import STOP_WORDS, all_keys, keys, words_of
+from subagents.ranking.words import STOP_WORDS, all_keys, keys, parts, words_of
 
 QUERY_CHARS = 20_000
 """What is read of a question; the rest of a longer one is mostly output somebody pasted."""
@@ -148,8 +148,9 @@ def _terms(title: str, prose: str, code: str) -> tuple[Term, ...]:
     written: dict[int, str] = {}
     for part in (code, prose, title):
         for word in words_of(part):
-            for key in keys(word):
-                written[key] = word
+            written.update(dict.fromkeys(keys(word), word))
+            for piece in parts(word):  # a file that has one part of a name does not have the name
+                written.update(dict.fromkeys(keys(piece), piece))
     terms = [
         Term(
             key=key,

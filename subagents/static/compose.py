@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from scratch.findings import Finding
 from subagents.engine import Answer, Coverage
 from subagents.static import answer_dependents, answer_flow, answer_places, answer_structure
+from subagents.static.drafts import listing
 from subagents.static.facts import Facts
 from subagents.static.markdown import code, plain
 from subagents.static.question import Question
+from subagents.static.unknown import Absent
 from subagents.static.writing import Names, Writer
 
 NO_MODEL = (
@@ -18,17 +20,20 @@ NO_MODEL = (
 )
 
 
-def compose(question: Question, findings: Sequence[Finding], coverage: Coverage) -> Answer:
+def compose(question: Question, findings: Sequence[Finding], coverage: Coverage, absent: Absent) -> Answer:
     facts = Facts(findings)
     paths = sorted({c.path for f in findings for c in f.citations})
     names = Names(paths)
     names.register(sorted({s for f in findings for s in f.symbols}))
     writer = Writer(names)
     write = _shape(question, facts)
-    found = write(question, facts, writer)
+    if absent.names:
+        writer.say(_nowhere(absent), ())
+        writer.end_paragraph("Not found")
+    found = not absent.is_all and write(question, facts, writer)
     if not found:
         writer = Writer(Names(paths))
-        _not_found(question, facts, writer, coverage)
+        _not_found(question, facts, writer, coverage, absent)
     writer.end_paragraph()
     writer.block(_note(facts))
     return writer.answer(found=found)
@@ -50,15 +55,26 @@ def _shape(question: Question, facts: Facts):  # type: ignore[no-untyped-def]
             return answer_flow.write if facts.all("call") else answer_places.write
 
 
-def _not_found(question: Question, facts: Facts, writer: Writer, coverage: Coverage) -> None:
+def _nowhere(absent: Absent) -> str:
+    names = listing([code(name) for name in absent.names])
+    stand = "stands" if len(absent.names) == 1 else "stand"
+    rest = "" if absent.is_all else "; what follows is about the rest of the question"
+    return f"{names} {stand} nowhere in this snapshot (looked for in {absent.files:,} files that were read, and in their paths){rest}."
+
+
+def _not_found(question: Question, facts: Facts, writer: Writer, coverage: Coverage, absent: Absent) -> None:
     """Says so, with what was searched for and in how much; absence is claimed no further than that."""
     words = (
         ", ".join(code(w) for w in (*question.identifiers, *question.paths, *question.strong_terms)[:8]) or "nothing"
     )
-    cut = bool(coverage.truncated or coverage.timed_out)
+    cut = bool(coverage.truncated or coverage.timed_out) and not absent.is_all
     sentence = (
-        f"Not found: no definition, call or import in this snapshot fits the question (searched for {words} in "
-        f"{len(coverage.files_read):,} files that were read)."
+        f"Not found: {_nowhere(absent)}"
+        if absent.is_all
+        else (
+            f"Not found: no definition, call or import in this snapshot fits the question (searched for {words} in "
+            f"{len(coverage.files_read):,} files that were read)."
+        )
     )
     if cut:
         sentence += " Parts of the search were cut short (see coverage), so this is no proof of absence."

@@ -103,7 +103,13 @@ class StaticEngine:
         return await carry_out(context, self._analysis(context.workspace), make)
 
     async def answer(self, workspace: Workspace, findings: Sequence[Finding], coverage: Coverage) -> Answer:
-        return await asyncio.to_thread(compose, parse_question(workspace.question), findings, coverage)
+        from subagents.static.unknown import absent_names
+
+        def made() -> Answer:
+            question = parse_question(workspace.question)
+            return compose(question, findings, coverage, absent_names(question, workspace))
+
+        return await asyncio.to_thread(made)
 
     async def close(self) -> None:
         self._analyses.clear()

@@ -36,6 +36,8 @@ class Question:
     target_terms: tuple[str, ...] = ()
     aspect: str = ""
     """What is asked of the subject, if said: `configured`, `used`, `tested`, `documented`, `registered`, `removed`."""
+    numbered: tuple[str, ...] = ()
+    """Words with a digit in or after them (`handler3`), not among `identifiers`: names, or words like `utf8`."""
     proper: tuple[str, ...] = ()
     """Capitalised words inside the sentence (`Session`): names if the repository defines them, else words."""
 
@@ -167,6 +169,7 @@ _PATH_WORD = re.compile(
     r"|[\w-]+\.(?:py|pyi|js|jsx|mjs|ts|tsx|go|rs|java|kt|kts|c|h|cc|cpp|cxx|hpp|hh|cs|rb|php|swift|scala|sh|bash|md|rst|txt|"
     r"toml|yaml|yml|json|cfg|ini|conf))(?![\w])"
 )
+_NUMBERED = re.compile(r"\b[A-Za-z]{2,}\d+[A-Za-z\d]*\b")
 _WORD = re.compile(r"[^\W\d_][\w]*", re.UNICODE)
 _BOUNDARY = re.compile(
     r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])"
@@ -200,6 +203,9 @@ def parse_question(text: str) -> Question:
         pairs=pairs,
         source_terms=source,
         target_terms=target,
+        numbered=tuple(
+            n for n in dict.fromkeys(_NUMBERED.findall(text)) if not any(n in i for i in identifiers + paths)
+        ),
         proper=tuple(dict.fromkeys(re.findall(r"(?<=[\w,] )([A-Z][a-z]\w+)\b", text))),
         aspect=next((name for name, pattern in _ASPECTS if re.search(pattern, text, re.IGNORECASE)), ""),
     )

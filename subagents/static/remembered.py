@@ -24,6 +24,9 @@ class RememberingFinder:
                 self._files[key] = self._finder.find(query, limit=limit, include_tests=include_tests)
             return self._files[key]
 
+    def unknown_names(self, query: str) -> Sequence[str]:
+        return self._finder.unknown_names(query)
+
     def find_symbols(self, query: str, *, limit: int = 20) -> Sequence[SymbolHit]:
         key = (query, limit)
         with self._lock:

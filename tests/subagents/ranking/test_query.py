@@ -21,6 +21,11 @@ def test_a_question_without_words_is_empty(text: str) -> None:
     assert parse(text).is_empty
 
 
+def test_a_term_is_called_by_the_part_of_the_name_it_stands_for() -> None:
+    said = {term.word for term in parse("FooBarDispatcher").terms}
+    assert said == {"foo", "bar", "dispatcher", "FooBarDispatcher"}
+
+
 def test_identifiers_are_found_in_every_usual_spelling() -> None:
     found = parse(
         "`retry` fails: fooBar, HTTPServer, max_retries, Owner.member, a::b_c, call_it(), --dry-run, __call__"

@@ -124,6 +124,20 @@ async def test_structure_tells_packages_and_entry_points(repositories: dict[str,
     assert "tinyweb.server:main" in run.answer.markdown
 
 
+async def test_a_name_that_stands_nowhere_is_said_so_before_what_is_like_it(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    run = await explore(repositories["web"], "Where is RequestFooDispatcher?", cache)
+    assert not run.answer.found
+    assert "`RequestFooDispatcher` stands nowhere in this snapshot" in short(run)
+    run = await explore(repositories["web"], "Where is handler77?", cache)
+    assert not run.answer.found
+    assert "`handler77` stands nowhere" in short(run)
+    run = await explore(repositories["web"], "How does a request reach its page function in ZebraQuux?", cache)
+    assert run.answer.found
+    assert run.answer.markdown.startswith("**Not found.** `ZebraQuux` stands nowhere in this snapshot"), short(run)
+
+
 @pytest.mark.parametrize(
     "question",
     [
