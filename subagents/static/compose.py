@@ -59,7 +59,8 @@ def _nowhere(absent: Absent) -> str:
     names = listing([code(name) for name in absent.names])
     stand = "stands" if len(absent.names) == 1 else "stand"
     rest = "" if absent.is_all else "; what follows is about the rest of the question"
-    return f"{names} {stand} nowhere in this snapshot (looked for in {absent.files:,} files that were read, and in their paths){rest}."
+    searched = f"looked for in {absent.files:,} files that were read, and in their paths"
+    return f"{names} {stand} nowhere in this snapshot ({searched}){rest}."
 
 
 def _not_found(question: Question, facts: Facts, writer: Writer, coverage: Coverage, absent: Absent) -> None:
