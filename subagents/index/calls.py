@@ -113,7 +113,7 @@ class CallResolver:
             ordered = sorted(kept, key=lambda edge: (edge.line, -edge.certainty))
         return ordered
 
-    def callers(self, symbol: Symbol, limit: int) -> list[CallEdge]:
+    def callers(self, symbol: Symbol, limit: int, *, tests: bool = True) -> list[CallEdge]:
         accepted = {identity(symbol): 1.0}
         names = {symbol.name}
         owner = self.owner(symbol)
@@ -130,7 +130,7 @@ class CallResolver:
         edges: list[CallEdge] = []
         sites = 0
         for path in self.likely_first(symbol, names):
-            view = self.index.view(path)
+            view = self.index.view(path) if tests or not is_test_path(path) else None
             if view is None:
                 continue
             aliases = {

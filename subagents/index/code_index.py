@@ -471,8 +471,8 @@ class StoredIndex:
     def callees(self, symbol: Symbol, limit: int = 50) -> Sequence[CallEdge]:
         return self._calls.callees(symbol, limit)
 
-    def callers(self, symbol: Symbol, limit: int = 50) -> Sequence[CallEdge]:
-        return self._calls.callers(symbol, limit)
+    def callers(self, symbol: Symbol, limit: int = 50, *, tests: bool = True) -> Sequence[CallEdge]:
+        return self._calls.callers(symbol, limit, tests=tests)
 
     def bases(self, symbol: Symbol) -> Sequence[Symbol]:
         return self._calls.bases(symbol)

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from subagents.codebase.types import CallEdge, CodeIndex, Reference, Symbol
 from subagents.static.meaning import Meaning
-from subagents.static.relevance import Matches, Relevance
+from subagents.static.relevance import Matches, Relevance, name_words
 from subagents.static.roles import path_role
 from subagents.static.source import Sources
+from subagents.static.values import ends_in, origins
 from subagents.static.wordlists import words
 
 FUNCTION_KINDS = frozenset({"function", "method", "constructor", "macro", "property"})
@@ -38,9 +40,12 @@ MIN_CERTAINTY = 0.24
 VIA_CERTAINTY = 0.65
 """Of a call through a name: somebody stored this function there, and nothing says that nobody stored another."""
 CROWDED_USES = 90
+MANY_OF_A_KIND = 4
+MOST_ALIKE = 1
 
 _IMPLICIT_METHODS = ("__iter__", "__call__", "__next__", "__aiter__", "__enter__", "run", "call", "invoke")
 _CONSTRUCTORS = ("__init__", "constructor", "initialize", "new")
+_SELF_NAMES = ("self", "this", "cls")
 _HELPERS = words(
     """
     log debug info warn warning exception print println printf fprintf sprintf snprintf len str repr int float bool list
@@ -95,6 +100,8 @@ class Graph:
     """Functions that call through a table or a field, with how much that line says about the question."""
     handed: set[Key] = field(default_factory=set)
     """Functions with callers that are also handed on by name: callbacks, entries of tables."""
+    siblings: set[Key] = field(default_factory=set)
+    """Functions that are one of many of a kind (`getCommand`, `setCommand`, ...): examples of what is asked about."""
     fame: dict[Key, float] = field(default_factory=dict)
     """How often the name of a function that nobody in code calls is used at all (by tests, by the language): 0 to 1."""
     cut: int = 0
@@ -170,6 +177,7 @@ class GraphBuilder:
         self._fan_in: dict[Key, int] = {}
         self._uses: dict[str, int] = {}
         self._through: dict[str, list[tuple[Symbol, int, str]]] = {}
+        self._kinds: dict[str, Counter[tuple[str, str]]] = {}
         self.graph = Graph()
 
     def grow(self, seeds: Sequence[Symbol]) -> Graph:
@@ -187,7 +195,7 @@ class GraphBuilder:
             if value > 0.1:
                 value += 0.35 * told.get(graph.symbols[key].name, 0.0) + 0.4 * min(1.0, graph.dynamic.get(key, 0.0))
             shared = 1.0 if matches.named else 1 / (1 + 0.06 * max(0, self._fan_in.get(key, 0) - 4))
-            graph.values[key] = value * shared
+            graph.values[key] = value * shared * (0.7 if key in graph.siblings else 1.0)
         self._note_ways_in()
         return graph
 
@@ -200,26 +208,32 @@ class GraphBuilder:
             if graph.into.get(key) and graph.out.get(key) and "." not in symbol.qualified and self._stored(symbol):
                 graph.handed.add(key)
         for key in graph.matches:
-            if (not graph.sure_callers(key) or key in graph.handed) and graph.out.get(key):
-                name = graph.symbols[key].name
+            name = graph.symbols[key].name
+            entered = not graph.sure_callers(key) or key in graph.handed or name.startswith("__")
+            if entered and graph.out.get(key):
                 uses = 200 if name.startswith("__") else 5 if name in _COMMON | _HELPERS else self.uses(name)
                 graph.fame[key] = min(1.0, math.log10(1 + uses) / 1.96)
 
     def usable(self, symbol: Symbol, certainty: float) -> bool:
         """Whether to follow a call: into code only, and a helper's name only when it surely means this definition."""
-        if path_role(symbol.path) not in self._roles or symbol.name in _HELPERS or is_declaration(symbol):
+        if path_role(symbol.path) not in self._roles or self._is_helper(symbol.name) or is_declaration(symbol):
             return False
         return certainty >= 0.9 or symbol.name not in _COMMON
 
+    def _is_helper(self, name: str) -> bool:
+        """Whether a name is never a step of any story, unless it is what the question asks about."""
+        return name in _HELPERS and not self._relevance.asks(name)
+
     def uses(self, name: str) -> int:
-        """How many references have this name, up to CROWDED_USES."""
+        """How many references in code have this name, up to CROWDED_USES; tests mention everything."""
         if name not in self._uses:
-            self._uses[name] = len(self._index.references(name, limit=CROWDED_USES))
+            found = self._index.references(name, limit=CROWDED_USES)
+            self._uses[name] = sum(1 for reference in found if path_role(reference.path) in self._roles)
         return self._uses[name]
 
     def usable_name(self, name: str) -> bool:
         """Whether a called name says anything: not a helper that every program calls."""
-        return name not in _HELPERS and len(name) > 2
+        return not self._is_helper(name) and len(name) > 2
 
     def callers(self, symbol: Symbol) -> list[Edge]:
         """Callers in code, surest first, at most one edge a caller; marks hubs.
@@ -228,7 +242,7 @@ class GraphBuilder:
         """
         if self.uses(symbol.name) >= CROWDED_USES:
             return self._near_callers(symbol)
-        found = self._index.callers(symbol, limit=60)
+        found = self._index.callers(symbol, limit=60, tests="test" in self._roles)
         edges: dict[Key, Edge] = {}
         for call in found:
             caller = call.caller
@@ -281,7 +295,24 @@ class GraphBuilder:
                 if called:
                     graph.dynamic[key] = 0.3 + self._relevance.in_text(called)
             graph.matches[key] = self._relevance.matches(symbol, names)
+            if self._is_sibling(symbol):
+                graph.siblings.add(key)
         return key
+
+    def _is_sibling(self, symbol: Symbol) -> bool:
+        """Whether its file has more functions of the same last word and the same parameters, and it is not singled out.
+
+        Such functions stand in one table: each shows what one entry does, none how entries are come to.
+        """
+        kind = _kind_of(symbol)
+        if kind is None:
+            return False
+        if symbol.path not in self._kinds:
+            kinds = (_kind_of(s) for s in self._index.symbols(symbol.path))
+            self._kinds[symbol.path] = Counter(k for k in kinds if k is not None)
+        if self._kinds[symbol.path][kind] < MANY_OF_A_KIND:
+            return False
+        return not self._relevance.singles_out(symbol)
 
     # --- upwards ----------------------------------------------------------------------------------------------
 
@@ -290,7 +321,7 @@ class GraphBuilder:
 
         So the one way into a telling function is climbed before the many users of a helper.
         """
-        worth = {key: self._relevance.value(self.graph.matches[key]) for key in frontier}
+        worth = {key: self._worth(key) for key in frontier}
         frontier = sorted(frontier, key=lambda k: -worth[k])[:MOST_CLIMBED]
         for _ in range(MAX_UP):
             following: dict[Key, float] = {}
@@ -302,17 +333,26 @@ class GraphBuilder:
                     edges = [e for e in edges if e.certainty >= 0.9][:3]
                 if not edges:
                     edges = list(self.implicit_callers(symbol))
+                alike = 0
                 for edge in edges[:MAX_CALLERS]:
+                    alike += self._is_sibling(self.graph.symbols[edge.caller])
+                    if alike > MOST_ALIKE:
+                        continue
                     self._add(self.graph.symbols[edge.caller])
                     self.graph.add_edge(edge)
                     if edge.caller not in worth or edge.caller in following:
-                        own = self._relevance.value(self.graph.matches[edge.caller])
+                        own = self._worth(edge.caller)
                         worth[edge.caller] = max(worth.get(edge.caller, 0.0), own + 0.8 * worth[key] / len(edges))
                         following[edge.caller] = worth[edge.caller]
                 if len(self.graph.matches) > MAX_CLIMBED:
                     self.graph.cut += 1
                     return
             frontier = sorted(following, key=lambda k: -following[k])[:MOST_CLIMBED]
+
+    def _worth(self, key: Key) -> float:
+        """Words of the question, and whether it is here that what the question names is called through a table."""
+        value = self._relevance.value(self.graph.matches[key])
+        return value + (0.6 * min(1.0, self.graph.dynamic.get(key, 0.0)) if value > 0.1 else 0.0)
 
     def implicit_callers(self, symbol: Symbol) -> Iterator[Edge]:
         """Who calls through a name that this function, or the class it belongs to, was stored under."""
@@ -322,8 +362,9 @@ class GraphBuilder:
             around = symbol.qualified.rpartition(".")[0]
             held = next((s for s in self._index.symbols(symbol.path) if s.qualified == around), symbol)
         stored = held.name
-        if stored in _HELPERS or len(stored) < 3:
+        if self._is_helper(stored) or len(stored) < 3:
             return
+        yield from self._held_callers(symbol)
         yielded = 0
         for reference, row in self._stored(held):
             holder = re.search(rf"([A-Za-z_]\w*)\s*(?:=|:)\s*&?(?:[\w.]+\.)?{re.escape(stored)}\b(?!\s*\()", row)
@@ -349,6 +390,65 @@ class GraphBuilder:
                 yielded += 1
                 if yielded >= 4:
                     return
+
+    def _held_callers(self, symbol: Symbol) -> Iterator[Edge]:
+        """Methods that call a field of their class in which, by way of locals and wrappers, this method ends."""
+        owner = self._owner(symbol)
+        if owner is None:
+            return
+        mention = re.compile(rf"\b(?:self|this|cls)(?:\.|->){re.escape(symbol.name)}\b(?!\s*[(=.])")
+        fields: dict[str, None] = {}
+        for line, row in self._sources.lines(owner.path, owner.start, owner.end):
+            if mention.search(row):
+                around = self._index.symbol_at(owner.path, line)
+                if around is not None and around.kind in FUNCTION_KINDS:
+                    fields.update(dict.fromkeys(ends_in(symbol.name, around, line, row, self._sources)))
+        for reference in self._index.references_in(owner.path, owner.start, owner.end) if fields else ():
+            if reference.name not in fields or reference.kind != "call" or reference.receiver not in _SELF_NAMES:
+                continue
+            caller = self._index.symbol_at(reference.path, reference.line)
+            if caller is None or caller.kind not in FUNCTION_KINDS or is_async(caller) != is_async(symbol):
+                continue
+            self.graph.symbols.setdefault(key_of(caller), caller)
+            yield _via(caller, symbol, reference, reference.name)
+
+    def _kept_in(self, symbol: Symbol, reference: Reference) -> Iterator[Symbol]:
+        """The functions that end, by way of locals and wrappers, in the field of its class that a method calls."""
+        owner = self._owner(symbol) if reference.receiver in _SELF_NAMES else None
+        for holder in (owner, *self._index.bases(owner)) if owner else ():
+            stored = re.compile(
+                rf"\b(?:self|this|cls)(?:\.|->){re.escape(reference.name)}\s*=(?!=)\s*([A-Za-z_]\w*)\s*;?\s*$"
+            )
+            for line, row in self._sources.lines(holder.path, holder.start, holder.end):
+                put = stored.search(row) if reference.name in row else None
+                around = self._index.symbol_at(holder.path, line) if put else None
+                if put is None or around is None or around.kind not in FUNCTION_KINDS:
+                    continue
+                for name, own in origins(put.group(1), around, line, self._sources):
+                    target = self._meant(name, own, holder)
+                    if target is not None and is_async(target) == is_async(symbol):
+                        yield target
+
+    def _meant(self, name: str, own: bool, owner: Symbol) -> Symbol | None:
+        """The function a name means inside a class: a method of it, or one at top level that its file knows."""
+        wanted = f"{owner.qualified}.{name}" if own else name
+        for symbol in self._index.definitions(wanted, limit=4) if len(name) > 3 else ():
+            near = symbol.path == owner.path or (not own and self.meaning.reaches(owner.path, symbol))
+            if near and symbol.qualified == wanted and symbol.kind in FUNCTION_KINDS:
+                return symbol
+        return None
+
+    def _owner(self, symbol: Symbol) -> Symbol | None:
+        """The type a method stands in."""
+        around = symbol.qualified.rpartition(".")[0]
+        return next(
+            (
+                s
+                for s in (self._index.symbols(symbol.path) if around else ())
+                if s.qualified == around and s.kind in TYPE_KINDS and s.start <= symbol.start <= s.end
+            ),
+            None,
+        )
 
     def registrations(self, symbol: Symbol) -> list[tuple[Reference, Symbol | None]]:
         """Lines of code that name this function (or its class) without calling it: who hands it on, and where."""
@@ -495,6 +595,9 @@ class GraphBuilder:
             name = reference.name
             if reference.kind != "call" or name in _HELPERS | _COMMON or len(name) < 4:
                 continue
+            for target in self._kept_in(symbol, reference):
+                self.graph.symbols.setdefault(key_of(target), target)
+                yield _via(symbol, target, reference, name)
             if name not in self._through:
                 self._through[name] = list(self._stored_under(name))
             for target, line, path in self._through[name]:
@@ -608,6 +711,37 @@ def _edge(call: CallEdge) -> Edge:
     return Edge(
         caller=key_of(call.caller), callee=key_of(call.callee), path=call.path, line=call.line, certainty=call.certainty
     )
+
+
+def _via(caller: Symbol, callee: Symbol, call: Reference, name: str) -> Edge:
+    """A call of `callee` by what it is stored under."""
+    return Edge(
+        caller=key_of(caller),
+        callee=key_of(callee),
+        path=call.path,
+        line=call.line,
+        certainty=VIA_CERTAINTY,
+        via=name,
+    )
+
+
+def is_async(symbol: Symbol) -> bool:
+    """Whether calling it gives something to be awaited."""
+    return re.match(r"\s*(?:pub(?:\([^)]*\))?\s+|export\s+|public\s+|static\s+)*async\b", symbol.signature) is not None
+
+
+def _kind_of(symbol: Symbol) -> tuple[str, str] | None:
+    """Last word of the name, and the declaration without the name; for functions at top level with parameters."""
+    words = name_words(symbol.name)
+    before, _, after = symbol.signature.partition(symbol.name)
+    if (
+        "." in symbol.qualified
+        or symbol.kind != "function"
+        or len(words) < 2
+        or re.match(r"\s*\(\s*(void)?\s*\)", after)
+    ):
+        return None
+    return words[-1], " ".join(f"{before} {after}".split())
 
 
 def ordered_by_line(edges: Iterable[Edge]) -> list[Edge]:

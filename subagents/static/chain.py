@@ -17,6 +17,7 @@ from subagents.codebase.types import Symbol
 from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Edge, Graph, Key, ordered_by_line
 from subagents.static.question import Question
 from subagents.static.relevance import Relevance, adjacent, name_words, stem
+from subagents.static.roles import aside
 from subagents.static.source import Guard, Sources, attributes
 from subagents.static.wordlists import words
 
@@ -204,7 +205,10 @@ class ChainFinder:
         while True:
             below = children.get(root, [])
             said = graph.values.get(root, 0.0)
-            if len(below) != 1 or said >= 0.2 or graph.matches[root].named or graph.symbols[root].name.startswith("__"):
+            if len(below) != 1 or said >= 0.2 or graph.matches[root].named:
+                return root
+            dunder = [graph.symbols[key].name.startswith("__") for key in (root, below[0].callee)]
+            if dunder[0] and not dunder[1]:
                 return root
             if below[0].callee not in children or below[0].certainty < 0.6:
                 return root
@@ -412,8 +416,12 @@ class ChainFinder:
         if self._question.source_terms and self._question.target_terms:
             score += self._direction(steps)
         root = (steps[0].symbol.path, steps[0].symbol.start, steps[0].symbol.qualified)
-        if not self._graph.sure_callers(root) or root in self._graph.handed:
+        if root in self._graph.siblings:
+            score -= 1.0
+        elif not self._graph.sure_callers(root) or root in self._graph.handed or steps[0].symbol.name.startswith("__"):
             score += 0.25
+        if aside(steps[0].symbol.path) and not self._relevance.says(steps[0].symbol.path):
+            score -= 1.2
         score += 0.5 * self._graph.fame.get(root, 0.0) - (0.6 if self._is_inner(steps[0].symbol) else 0.0)
         called = max(
             (self._graph.dynamic.get(_key(s), 0.0) for s in steps),

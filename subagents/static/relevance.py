@@ -132,6 +132,17 @@ class Relevance:
         """Whether a name holds one of the question's words."""
         return any(term_match(term, word) >= 0.6 for term in self._terms for word in name_words(name))
 
+    def asks(self, name: str) -> bool:
+        """Whether the question is about this very name."""
+        return name.lower() in self._question.strong_terms or name in self._identifiers
+
+    def singles_out(self, symbol: Symbol) -> bool:
+        """Whether a word of the question tells this function from others whose name ends alike."""
+        own = name_words(symbol.name)[:-1]
+        return self.is_named(symbol) or any(
+            term_match(term, word) >= 0.85 for term in self._question.strong_terms for word in own
+        )
+
     def is_named(self, symbol: Symbol) -> bool:
         return any(
             symbol.name == name or symbol.qualified == name or symbol.qualified.endswith("." + name)

@@ -11,8 +11,12 @@ PathRole = Literal["code", "test", "docs", "config", "example", "vendored"]
 _TEST = re.compile(
     r"(^|/)(tests?|testing|testsuite|spec|specs|__tests__|t|unit_tests|benches|fuzz|bench(marks?)?)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*[._-](test|spec)|conftest|tests?)\.[A-Za-z]+$"
-    r"|(^|/)[^/]*(Test|Tests|IT|Spec)\.(java|kt|scala|cs|swift|php)$",
+    r"|(^|/)[^/]*(Test|Tests|IT|Spec)\.(java|kt|scala|cs|swift|php)$"
+    r"|(^|/)(?i:([^/]+[-_.])?(tests?|testing|mocks?|fakes?|fixtures?)([-_](utils?|support|helpers?|lib|data|kit))?"
+    r"|tests?[-_][^/]+|test(utils?|lib|kit|env|data|files|support|fixtures?|helpers?))/"
+    r"|(^|/)(?!latest/|contest/|attest/)[a-z]+test/[^/]+\.go$",
 )
+"""Tests, and what only serves them: a crate, package or module of test support is not what the program does."""
 _DOCS = re.compile(r"(^|/)(docs?|documentation|man|guides?)/|\.(md|markdown|rst|adoc|asciidoc|txt)$", re.IGNORECASE)
 _PROSE = re.compile(
     r"\.(md|markdown|rst|adoc|asciidoc|txt)$|(^|/)(README|CHANGES|CHANGELOG|HISTORY|NEWS)[^/]*$", re.IGNORECASE
@@ -25,8 +29,19 @@ _EXAMPLE = re.compile(
     r"(^|/)(examples?|samples?|demos?|tutorials?|snippets|playground|scripts|utils/generate[^/]*)/", re.IGNORECASE
 )
 _VENDORED = re.compile(
-    r"(^|/)(vendor|vendored|third_party|thirdparty|node_modules|deps|external|_vendor|extern|dist|build)/"
+    r"(^|/)(vendor|vendored|third_party|thirdparty|node_modules|deps|external|_vendor|extern|dist)/"
+    r"|^build/(?!src/|lib/)"
 )
+
+
+_ASIDE = re.compile(
+    r"(^|/)(contrib|extras?|legacy|deprecated|experimental|compat|unstable|addons|plugins)/", re.IGNORECASE
+)
+
+
+def aside(path: str) -> bool:
+    """Whether code stands beside the main line by the name of its folder: an extra, or what is left from before."""
+    return _ASIDE.search(path) is not None
 
 
 @lru_cache(maxsize=65536)

@@ -1,0 +1,186 @@
+"""Chains that no call shows: functions kept in fields, one entry of a table, support code of tests, what is polled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from subagents.static.roles import path_role
+from tests.subagents.static import fixtures
+from tests.subagents.static.harness import Run, explore
+
+WRAPPED = {
+    "site/serving.py": '''"""Serving requests."""
+
+
+def guarded(handler):
+    """Turn errors into replies."""
+
+    def inner(request):
+        try:
+            return handler(request)
+        except ValueError:
+            return "400"
+
+    return inner
+
+
+class Base:
+    """What every server does."""
+
+    _chain = None
+
+    def load(self, layers):
+        """Put the layers around the innermost handler."""
+        respond = self._respond
+        handler = guarded(respond)
+        for layer in reversed(layers):
+            made = layer(handler)
+            handler = guarded(made)
+        self._chain = handler
+
+    def get_reply(self, request):
+        """Return a reply for the request."""
+        reply = self._chain(request)
+        reply.closed = True
+        return reply
+
+    def _respond(self, request):
+        """Find the view of a request and call it."""
+        view, arguments = self.find_view(request)
+        return view(request, *arguments)
+
+    def find_view(self, request):
+        """Which view the request means."""
+        return self.views[request.path], ()
+
+
+class Server(Base):
+    """What the gateway calls."""
+
+    def __call__(self, environ):
+        request = environ["request"]
+        return self.get_reply(request)
+''',
+    "site/extras.py": '''"""Views that show themselves."""
+
+
+class Panel:
+    """A panel of views."""
+
+    def list_views(self, request):
+        """All views a request may be shown."""
+        return [self.show_view(request, view) for view in request.views]
+
+    def show_view(self, request, view):
+        """One view for the request."""
+        return (request, view)
+''',
+}
+
+
+def _commands(*names: str) -> str:
+    """A file of commands, each of which rewrites the client's command as real ones do."""
+    bodies = [
+        f"/* The {name} command of a client. */\nvoid {name}Command(client *c) {{\n    rewriteClientCommand(c, 1);\n"
+        f"    noteClientCommand(c);\n}}\n"
+        for name in names
+    ]
+    return '#include "server.h"\n\n' + "\n".join(bodies)
+
+
+TABLE = {
+    "src/server.h": "typedef struct client client;\nvoid readFromClient(client *c);\nint processCommand(client *c);\n"
+    "void call(client *c);\nvoid rewriteClientCommand(client *c, int n);\nvoid noteClientCommand(client *c);\n",
+    "src/net.c": """#include "server.h"
+
+/* Rewrite the command of a client for those who follow. */
+void rewriteClientCommand(client *c, int n) {
+    c->n = n;
+}
+
+/* Note the executed command of the client. */
+void noteClientCommand(client *c) {
+    c->noted = 1;
+}
+
+/* Take complete commands out of the buffer of a client. */
+void processBuffer(client *c) {
+    while (c->length) {
+        processCommand(c);
+    }
+}
+
+/* Called when a client has sent something. */
+void readFromClient(client *c) {
+    c->length = readBytes(c->fd);
+    processBuffer(c);
+}
+
+void acceptClient(client *c) {
+    setReadHandler(c->fd, readFromClient);
+}
+""",
+    "src/server.c": """#include "server.h"
+
+/* Call the function of the command. */
+void call(client *c) {
+    c->cmd->proc(c);
+}
+
+/* Look the command up, check it, and execute it for the client. */
+int processCommand(client *c) {
+    c->cmd = lookupCommand(c->argv[0]);
+    if (!c->cmd) return 0;
+    call(c);
+    return 1;
+}
+""",
+    "src/sets.c": _commands("add", "pop", "move", "union", "diff"),
+    "src/lists.c": _commands("push", "pull", "trim", "index", "range"),
+}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def chain(run: Run) -> list[str]:
+    """The symbols of the first chain, in calling order."""
+    roots = [str(d["symbol"]) for d in run.data("root") if d["chain"] == 0]
+    calls = sorted((d for d in run.data("call") if d["chain"] == 0), key=lambda d: int(str(d["order"])))
+    return roots + [str(call["to"]) for call in calls]
+
+
+async def test_a_handler_wrapped_in_layers_is_reached_through_the_field_it_ends_in(tmp_path: Path, cache: Path) -> None:
+    run = await explore(fixtures.write(tmp_path, WRAPPED), "How does a request reach a view?", cache)
+    assert chain(run) == ["Server.__call__", "Base.get_reply", "Base._respond", "Base.find_view"]
+    assert "through `_chain`" in run.answer.markdown
+
+
+async def test_what_calls_the_entries_of_a_table_is_told_not_one_of_its_entries(tmp_path: Path, cache: Path) -> None:
+    run = await explore(fixtures.write(tmp_path, TABLE), "How does a client command get executed?", cache)
+    assert chain(run) == ["readFromClient", "processBuffer", "processCommand", "call"]
+
+
+@pytest.mark.parametrize(
+    ("path", "role"),
+    [
+        ("net-test/src/mock.rs", "test"),
+        ("tests-integration/src/lib.rs", "test"),
+        ("lib/testutils/src/lib.rs", "test"),
+        ("internal/servertest/server.go", "test"),
+        ("core/src/testFixtures/java/Some.java", "test"),
+        ("lib/fakes/clock.py", "test"),
+        ("src/_pytest/fixtures.py", "code"),
+        ("src/latest/latest.go", "code"),
+        ("src/Audit.java", "code"),
+        ("packages/build/src/build.ts", "code"),
+        ("build/lib/copy.py", "code"),
+        ("build/copy.py", "vendored"),
+    ],
+)
+def test_code_that_only_serves_tests_is_no_main_code(path: str, role: str) -> None:
+    assert path_role(path) == role
