@@ -194,7 +194,7 @@ class Signs:
         exact = ordered(self.corpus.store.postings([exact_name(name) for name in [*asked, *pairs]]), files)
         proper = ~self.corpus.has_role("test")
         defines, member = np.zeros(files), np.zeros(files)
-        for place in np.unique(exact.term).tolist():
+        for place in np.flatnonzero(np.bincount(exact.term)).tolist():  # np.unique would import numpy.ma, 40 ms
             holders = exact.file[exact.term == place]
             chosen = holders[proper[holders]] if proper[holders].any() else holders
             name = asked[place] if place < len(asked) else pairs[place - len(asked)]
