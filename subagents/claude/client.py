@@ -6,11 +6,14 @@ imported here, when a client is made, because importing it takes a second or two
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
+
+import orjson
 
 from manifests.errors import UsageError
 from subagents.claude.config import ClaudeSettings, ModelFacts, facts_from, newest_model
+from subagents.claude.events import events_of
 from subagents.claude.messages import Request
 from subagents.claude.replies import StreamReader, read_stream
 from subagents.claude.stops import Trouble, trouble_of
@@ -71,27 +74,49 @@ class Endpoint:
         called when the reply has begun, which is when the prefix it wrote can be read from the cache.
         """
         try:
-            stream = await self._create(request)
+            response, events = await self._begin(request)
             try:
-                headers = stream.response.headers
-                content_type = headers.get("content-type", "")
+                content_type = response.headers.get("content-type", "")
                 if "event-stream" not in content_type:
                     raise Trouble(
                         "usage",
                         f"{self.address} answers {content_type or 'something untyped'!r}, not a stream of events",
-                        status=stream.response.status_code,
+                        status=response.status_code,
                     )
                 on_begin()
-                message = await read_stream(stream, on_event, reader)
+                message = await read_stream(events, on_event, reader)
             finally:
-                await stream.close()
+                await response.aclose()
         except Trouble:
             raise
         except Exception as error:
             raise trouble_of(error) from error
-        return message, headers
+        return message, response.headers
 
-    async def _create(self, request: Request) -> Any:
+    async def _begin(self, request: Request) -> tuple[Any, AsyncIterator[Mapping[str, Any]]]:
+        """The response, begun, and its events.
+
+        The API's own address takes the bytes as they are: the SDK's typed method would copy every block of the history
+        first, and build an object for each event, which costs several times what all else in a step does. Clouds have
+        bodies and streams of their own, which the typed methods know.
+        """
+        if self._settings.provider != "anthropic":
+            stream = await self._typed(request)
+            return stream.response, _plain(stream)
+        import httpx2
+        from anthropic import AsyncStream
+
+        response = await self._client.post(
+            "/v1/messages",
+            cast_to=httpx2.Response,
+            content=orjson.dumps({**request.body, "stream": True}),
+            options={"headers": {"anthropic-beta": ",".join(request.betas)}} if request.betas else {},
+            stream=True,
+            stream_cls=AsyncStream[Any],
+        )
+        return response, events_of(response.aiter_bytes())
+
+    async def _typed(self, request: Request) -> Any:
         if request.betas:
             return await self._client.beta.messages.create(stream=True, betas=list(request.betas), **request.body)
         return await self._client.messages.create(stream=True, **request.body)
@@ -128,6 +153,12 @@ class Endpoint:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+async def _plain(stream: AsyncIterator[Any]) -> AsyncIterator[Mapping[str, Any]]:
+    """The SDK's typed events as JSON, only what was sent; what it could not type came as JSON."""
+    async for event in stream:
+        yield event if isinstance(event, Mapping) else event.to_dict(mode="json")
 
 
 def make_endpoint(settings: ClaudeSettings) -> Endpoint:

@@ -19,7 +19,7 @@ _BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class StreamReader:
-    """Takes raw events (any objects with the SDK's attribute names) and gives the message they spell."""
+    """Takes the events of a stream as JSON objects and gives the message they spell."""
 
     def __init__(self) -> None:
         self.id = ""
@@ -31,60 +31,66 @@ class StreamReader:
         self.cache_miss = ""
         self.started = False
         self.ended = False
-        self._json: dict[int, list[str]] = {}
+        self._parts: dict[tuple[int, str], list[str]] = {}
+        """Texts that come in pieces, by block and field."""
 
-    def take(self, event: Any) -> None:
+    def take(self, event: Mapping[str, Any]) -> None:
         """One event. Raises Trouble("broken") when it does not fit what came before."""
-        kind = getattr(event, "type", None)
+        kind = event.get("type")
         try:
-            if kind == "message_start":
-                self._start(event.message)
+            if kind == "content_block_delta":
+                self._delta(event["index"], event["delta"])
+            elif kind == "message_start":
+                self._start(event["message"])
             elif not self.started:
                 raise Trouble("broken", f"the stream begins with {kind!r}")
             elif kind == "content_block_start":
-                self.blocks.append(_plain(event.content_block))
-            elif kind == "content_block_delta":
-                self._delta(self.blocks[event.index], event.index, event.delta)
+                self.blocks.append(dict(event["content_block"]))
             elif kind == "message_delta":
                 self._end(event)
             elif kind == "message_stop":
                 self.ended = True
-        except (AttributeError, IndexError, KeyError, TypeError) as error:
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise Trouble(
                 "broken", f"an event of the stream is malformed: {type(error).__name__} in {kind!r}"
             ) from error
 
-    def _start(self, message: Any) -> None:
+    def _start(self, message: Mapping[str, Any]) -> None:
         self.started = True
-        body = _plain(message)
-        self.id, self.model = str(body.get("id") or ""), str(body.get("model") or "")
-        self.usage = dict(body.get("usage") or {})
-        self._diagnosed(body)
+        self.id, self.model = str(message.get("id") or ""), str(message.get("model") or "")
+        self.usage = dict(message.get("usage") or {})
+        self._diagnosed(message)
 
-    def _delta(self, block: dict[str, Any], index: int, delta: Any) -> None:
-        match delta.type:
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
+        block = self.blocks[index]
+        match delta["type"]:
             case "text_delta":
-                block["text"] = f"{block.get('text', '')}{delta.text}"
+                self._add(index, "text", delta["text"])
             case "input_json_delta":
-                self._json.setdefault(index, []).append(delta.partial_json)
+                self._add(index, "input_json", delta["partial_json"])
             case "thinking_delta":
-                block["thinking"] = f"{block.get('thinking', '')}{delta.thinking}"
+                self._add(index, "thinking", delta["thinking"])
             case "signature_delta":
-                block["signature"] = delta.signature
+                block["signature"] = delta["signature"]
             case "compaction_delta":
-                block.update({k: v for k, v in _plain(delta).items() if k != "type"})
+                block.update({k: v for k, v in delta.items() if k != "type"})
             case _:
                 pass  # e.g. citations, which nothing we send asks for
 
-    def _end(self, event: Any) -> None:
-        if event.delta.stop_reason is not None:
-            self.stop_reason = str(event.delta.stop_reason)
-        body = _plain(event)
-        self.usage.update({k: v for k, v in (body.get("usage") or {}).items() if v is not None})
-        management = body.get("context_management") or {}
+    def _add(self, index: int, field: str, part: str) -> None:
+        if not isinstance(part, str):
+            raise TypeError(f"a piece of {field} is no text")
+        self._parts.setdefault((index, field), []).append(part)
+
+    def _end(self, event: Mapping[str, Any]) -> None:
+        reason = event["delta"].get("stop_reason")
+        if reason is not None:
+            self.stop_reason = str(reason)
+        self.usage.update({k: v for k, v in (event.get("usage") or {}).items() if v is not None})
+        management = event.get("context_management") or {}
         if management.get("applied_edits"):
             self.applied_edits = tuple(management["applied_edits"])
-        self._diagnosed(body)
+        self._diagnosed(event)
 
     def _diagnosed(self, body: Mapping[str, Any]) -> None:
         reason = (body.get("diagnostics") or {}).get("cache_miss_reason")
@@ -97,25 +103,21 @@ class StreamReader:
             raise Trouble("broken", "an empty stream")
         if not self.ended or self.stop_reason is None:
             raise Trouble("broken", "the stream ended before the reply did")
-        for index, parts in self._json.items():
-            self.blocks[index]["input_json"] = "".join(parts)
+        for (index, field), parts in self._parts.items():
+            block = self.blocks[index]
+            block[field] = "".join([str(block.get(field) or ""), *parts])
+        self._parts = {}
         return {"id": self.id, "model": self.model, "content": self.blocks, "stop_reason": self.stop_reason}
 
 
-async def read_stream(events: AsyncIterator[Any], on_event: Callable[[], None], reader: StreamReader) -> dict[str, Any]:
+async def read_stream(
+    events: AsyncIterator[Mapping[str, Any]], on_event: Callable[[], None], reader: StreamReader
+) -> dict[str, Any]:
     """Read all events; `on_event` is called for each (a sign of life)."""
     async for event in events:
         on_event()
         reader.take(event)
     return reader.message()
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    """A pydantic model of the SDK, or a dict of a server the SDK could not type, as JSON; only what was sent."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    body: dict[str, Any] = value.to_dict(mode="json")
-    return body
 
 
 # --- the typed reply --------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def _of_sdk(error: Exception, names: list[str]) -> Trouble:
     text = str(getattr(error, "api_message", None) or getattr(error, "message", None) or error)
     if type(error).__name__ == "APIStatusError" or status == 200:
         kind = _by_type(error, status, kind)
-    if kind in ("bad_request", "too_large") and _is_too_long(error, text):
+    if kind in ("bad_request", "too_large") and _is_too_long(getattr(error, "error_code", None), text):
         kind = "too_long"
     return Trouble(
         kind,
@@ -171,6 +171,21 @@ def _of_sdk(error: Exception, names: list[str]) -> Trouble:
         status=status,
         may_be_charged=status == 0 and not _was_never_sent(error),
     )
+
+
+def trouble_in_stream(data: bytes) -> Trouble:
+    """What an `error` event in a stream means; `data` is its JSON, if it is any."""
+    try:
+        body = json.loads(data)
+    except ValueError:
+        body = None
+    told = body.get("error") if isinstance(body, dict) else None
+    error = told if isinstance(told, dict) else {}
+    text = str(error.get("message") or data.decode("utf-8", "replace") or "an error without a message")
+    kind = BY_ERROR_TYPE.get(str(error.get("type", "")), "broken")
+    if kind in ("bad_request", "too_large") and _is_too_long(error.get("error_code"), text):
+        kind = "too_long"
+    return Trouble(kind, _one_line(text), status=200)
 
 
 def _was_never_sent(error: Exception) -> bool:
@@ -192,9 +207,9 @@ def _by_type(error: Exception, status: int, otherwise: TroubleKind) -> TroubleKi
     return "throttled" if status >= 500 else otherwise
 
 
-def _is_too_long(error: Exception, text: str) -> bool:
+def _is_too_long(error_code: object, text: str) -> bool:
     """A full window is told as an invalid request; compatible servers word it in their own ways."""
-    code = str(getattr(error, "error_code", "") or "")
+    code = str(error_code or "")
     lowered = text.lower()
     return "prompt_too_long" in code or any(
         words in lowered

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -78,15 +77,8 @@ def test_blocks_survive_the_transcript(text: str, name: str, given_: dict[str, A
         assert block_from_json(block_to_json(block)) == block
 
 
-def event(kind: str, **fields: Any) -> Any:
-    return SimpleNamespace(type=kind, to_dict=lambda mode="json": fields, **{k: _spaced(v) for k, v in fields.items()})
-
-
-def _spaced(value: Any) -> Any:
-    if isinstance(value, dict):
-        inner = {k: _spaced(v) for k, v in value.items()}
-        return SimpleNamespace(**inner, to_dict=lambda mode="json": value)
-    return value
+def event(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": kind, **fields}
 
 
 START = event("message_start", message={"id": "m", "model": "x", "usage": {"input_tokens": 5, "output_tokens": 1}})
