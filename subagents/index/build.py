@@ -127,14 +127,14 @@ class Build:
         committed = time.monotonic()
         done = 0
         with Pool(setup, worker_count(self.workers, len(tasks)), file_limit_s=self.file_limit_s) as pool:
-            for task, record in pool.run(self.batches([task for _, task in tasks], setup.reader is None)):
-                oid, hint = keys[task.number]
-                pending.add(next_id, oid, hint, record)
-                known[oid, hint] = next_id
-                next_id += 1
-                done += 1
-                if done % 50 == 0:
-                    self.progress("index", done, len(tasks))
+            for some in pool.run(self.batches([task for _, task in tasks], setup.reader is None)):
+                for task, record in some:
+                    oid, hint = keys[task.number]
+                    pending.add(next_id, oid, hint, record)
+                    known[oid, hint] = next_id
+                    next_id += 1
+                done += len(some)
+                self.progress("index", done, len(tasks))
                 if len(pending.rows) >= 2000 or time.monotonic() - committed > _COMMIT_S:
                     pending.write(connection, self.extras)
                     committed = time.monotonic()

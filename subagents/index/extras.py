@@ -1,6 +1,6 @@
 """What others may store beside the index, blob by blob: how ranking gets its terms without reading a file twice.
 
-An extra is a pair of functions named by `module:function`. `extract` runs in the worker process that parsed the file,
+An extra is a pair of functions named by `module:function`. `extract` runs in the worker process that parsed the files,
 on the same decoded text and symbols; its bytes are stored under the blob and kept for as long as the blob is. `finish`
 runs once in the building process, inside the transaction that publishes the snapshot: whatever it writes into the same
 SQLite file appears together with the snapshot, or not at all.
@@ -20,6 +20,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from subagents.codebase.types import Symbol
+from subagents.index.records import to_symbol
+from subagents.index.rows import SymbolRow
 
 EXTRA_MODULES = ("subagents.ranking.extra",)
 
@@ -39,9 +41,15 @@ class FileFacts:
     """As in CodeIndex.language: `python`, `go`, ..., `markdown`, `text`; None when the type is unknown."""
     text: str
     """Decoded; lines are split at newline only, so line n is `text.split("\\n")[n - 1]`."""
-    symbols: Sequence[Symbol]
+    rows: Sequence[SymbolRow]
+    """The definitions, as they are stored."""
     names: Sequence[str]
-    """Distinct names referred to in this file (calls, attributes, bases, imports), in order of first use."""
+    """Distinct names referred to in this file (calls, attributes, bases, imports), in any order."""
+
+    @property
+    def symbols(self) -> list[Symbol]:
+        """The definitions; made anew at each call."""
+        return [to_symbol(self.path, row) for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +73,8 @@ class Published:
     """The index was empty before."""
 
 
-Extract = Callable[[FileFacts], bytes]
+Extract = Callable[[Sequence[FileFacts]], list[bytes]]
+"""Some files at a time, because much of the work costs as much for one as for fifty."""
 Finish = Callable[[Published], None]
 
 

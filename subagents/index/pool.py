@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from manifests.errors import EngineError
@@ -20,6 +20,8 @@ from subagents.index.worker import BOOT, LENGTH, FileTask, Setup, send
 FILE_LIMIT_S = 30.0
 """Reading, parsing and extracting one file; generous, because a loaded machine must not lose files."""
 _START_LIMIT_S = 60.0
+
+_Done = list[tuple[FileTask, BlobRecord]]
 
 
 def worker_count(asked: int | None, tasks: int) -> int:
@@ -44,17 +46,17 @@ class _Worker:
         self._out = self.process.stdout.fileno()
         send(self.stdin, setup)
 
-    def result(self, limit_s: float) -> tuple[int, BlobRecord] | None:
-        """The next result; None when none came in time. EOFError when the worker is gone."""
+    def results(self, limit_s: float) -> list[BlobRecord] | None:
+        """The records of the next batch; None when they did not come in time. EOFError when the worker is gone."""
         deadline = time.monotonic() + limit_s + (0 if self.started else _START_LIMIT_S)
         head = self._exactly(LENGTH.size, deadline)
         data = self._exactly(LENGTH.unpack(head)[0], deadline) if head is not None else None
         if data is None:
             return None
-        received: tuple[int, BlobRecord] | None = pickle.loads(data)
+        received: list[BlobRecord] | None = pickle.loads(data)
         if received is None:  # ready for work
             self.started = True
-            return self.result(limit_s)
+            return self.results(limit_s)
         return received
 
     def _exactly(self, size: int, deadline: float) -> bytes | None:
@@ -104,9 +106,9 @@ class Pool:
         for thread in self._threads:
             thread.join()
 
-    def run(self, batches: Iterable[Sequence[FileTask]]) -> Iterator[tuple[FileTask, BlobRecord]]:
-        """Results as they come. Batches are taken by the workers' threads, one at a time, under a lock."""
-        results: queue.Queue[tuple[FileTask, BlobRecord] | Exception | None] = queue.Queue(maxsize=200)
+    def run(self, batches: Iterable[Sequence[FileTask]]) -> Iterator[list[tuple[FileTask, BlobRecord]]]:
+        """Results as they come, some at a time. The workers' threads take batches one at a time, under a lock."""
+        results: queue.Queue[_Done | Exception | None] = queue.Queue(maxsize=8)
         source = iter(batches)
         lock = threading.Lock()
 
@@ -114,7 +116,7 @@ class Pool:
             with lock:
                 return next(source, None)
 
-        def put(item: tuple[FileTask, BlobRecord] | Exception | None) -> None:
+        def put(item: _Done | Exception | None) -> None:
             while not self._stop.is_set():
                 try:
                     results.put(item, timeout=0.2)
@@ -148,22 +150,22 @@ class Pool:
             else:
                 yield item
 
-    def _run_batch(self, worker: _Worker, batch: list[FileTask], put: object) -> _Worker:
-        """Run a batch to its end, replacing the worker as often as a file kills or stalls it."""
-        assert callable(put)
+    def _run_batch(self, worker: _Worker, batch: list[FileTask], put: Callable[[_Done], None]) -> _Worker:
+        """Run a batch to its end. If it kills or stalls the worker, its files are run one by one, which tells whose
+        fault it was, and costs the others nothing but time. Gives back the worker that can go on."""
+        todo = [batch]
         failures_at_start = 0
-        while batch and not self._stop.is_set():
+        while todo and not self._stop.is_set():
+            some = todo[-1]
             try:
-                send(worker.stdin, batch)
-                while batch:
-                    result = worker.result(self._file_limit_s)
-                    if result is None:
-                        reason, detail = "parse_timeout", f"no result within {self._file_limit_s:.0f} s"
-                        worker.stop()
-                        break
-                    put((batch.pop(0), result[1]))
-                else:
-                    return worker
+                send(worker.stdin, some)
+                records = worker.results(self._file_limit_s)
+                if records is not None:
+                    put(list(zip(some, records, strict=True)))
+                    todo.pop()
+                    continue
+                reason, detail = "parse_timeout", f"no result within {self._file_limit_s:.0f} s"
+                worker.stop()
             except (EOFError, BrokenPipeError):
                 said = worker.stop()
                 if not worker.started:
@@ -175,6 +177,10 @@ class Pool:
                     worker = _Worker(self._setup)
                     continue
                 reason, detail = "parse_error", f"the parser ended abruptly ({said})" if said else "the parser crashed"
-            put((batch.pop(0), BlobRecord(None, 0, reason, detail)))
+            todo.pop()
+            if len(some) > 1:
+                todo += [[task] for task in reversed(some)]
+            else:
+                put([(some[0], BlobRecord(None, 0, reason, detail))])
             worker = _Worker(self._setup)
         return worker

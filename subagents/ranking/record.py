@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from subagents.ranking.lexing import spans
+from subagents.ranking.lexing import stretches
+from subagents.ranking.vocabulary import Vocabulary, Words
 from subagents.ranking.words import key_of, keys
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from subagents.codebase.types import Symbol
     from subagents.index.extras import FileFacts
+    from subagents.index.rows import SymbolRow
 
 FIELDS = ("code", "comment", "string", "name")
 CODE_FIELD, COMMENT_FIELD, STRING_FIELD, NAME_FIELD = range(4)
@@ -46,14 +47,15 @@ _KINDS = {
 
 _HEADER = struct.Struct("<10I")
 """terms, pairs, lines, words, the four lengths, symbols, names."""
-_MARKS_ALONE = ("\x01", "\x02", "\x03")
-_MARKS_ALONE_SET = frozenset(_MARKS_ALONE)
-_MARKS = tuple(f" {mark} " for mark in _MARKS_ALONE)
-_TOKEN = re.compile(r"[\x01-\x03]|\w+")
-_BLANKS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_\n\x01\x02\x03")}
-_DIGITS = "0123456789"
+_FOREIGN_MARK = re.compile(r"[^\w\x00-\x7f]")
+_NEWLINE = 10
 _WIDE_LINES = 65_000
 _SYMBOLS_LIMIT = 50_000
+_FILES_AT_ONCE = 64
+"""As many as six bits can tell apart."""
+_LINE_SHIFT, _TERM_SHIFT, _FILE_SHIFT = 2, 26, 58
+_FIELDS, _LINES = 3, (1 << 24) - 1
+"""More lines than text of any size that is read can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,91 +77,164 @@ class Record:
     name_keys: NDArray[np.uint32]
 
 
-def extract(facts: FileFacts) -> bytes:
-    """The record of one file. Runs in the index's worker processes."""
-    return encode(facts.text, facts.language, facts.symbols)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file to be taken apart."""
+
+    text: str
+    language: str | None
+    symbols: Sequence[SymbolRow]
+
+
+def extract(files: Sequence[FileFacts]) -> list[bytes]:
+    """The records of some files. Runs in the index's worker processes."""
+    return encode_many([Source(facts.text, facts.language, facts.rows) for facts in files])
 
 
 def encode(text: str, language: str | None, symbols: Sequence[Symbol]) -> bytes:
+    """The record of one file."""
+    rows: list[SymbolRow] = [(s.name, s.qualified, s.kind, s.start, s.end, -1, "", "", ()) for s in symbols]
+    return encode_many([Source(text, language, rows)])[0]
+
+
+def encode_many(sources: Sequence[Source]) -> list[bytes]:
+    """A record depends on its own source alone; taken together they cost less, since each step is one for all."""
+    made: list[bytes] = []
+    for start in range(0, len(sources), _FILES_AT_ONCE):
+        made += _encode(sources[start : start + _FILES_AT_ONCE])
+    return made
+
+
+@cache
+def _vocabulary() -> Vocabulary:
+    return Vocabulary()
+
+
+def _encode(sources: Sequence[Source]) -> list[bytes]:
     import numpy as np
 
-    ids, field_of, line_of, vocabulary = _tokens(text, language)
-    line_count = text.count("\n") + 1
-    per_word = [keys(word.lstrip(_DIGITS)) for word in vocabulary]
-    word_sizes = np.fromiter(map(len, per_word), np.int64, len(per_word))
-    flat = np.fromiter(chain.from_iterable(per_word), np.uint32, int(word_sizes.sum()))
+    texts = [_plain(source.text) for source in sources]
+    names = [_names(source.symbols) for source in sources]
+    line_counts = np.array([text.count(b"\n") + 1 for text in texts])
+    first_lines = np.cumsum(line_counts) - line_counts
+    data = b"\n".join(texts)
+    sizes = np.array([len(text) + 1 for text in texts])
+    begins = np.cumsum(sizes) - sizes
 
-    named = _names(symbols)
-    name_flat = np.fromiter(named.counts.keys(), np.uint32, len(named.counts))
-    unique, place = np.unique(np.concatenate([flat, name_flat]), return_inverse=True)
-    place = place.reshape(-1)
-    flat_place, name_place = place[: len(flat)], place[len(flat) :]
-    terms = len(unique)
+    words = _vocabulary().words(data)
+    line = np.searchsorted(np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE), words.starts)
+    word_edges = np.append(np.searchsorted(words.starts, begins), len(words.starts))
+    file = np.repeat(np.arange(len(sources)), np.diff(word_edges))
+    field = _fields(texts, sources, begins, words.starts)
+    repeats, terms = _terms_of(words)
+    where = (file << _FILE_SHIFT | (line - first_lines[file] + 1) << _LINE_SHIFT | field).astype(np.uint64)
+    lengths = np.bincount(np.repeat(file * 4 + field, repeats), minlength=4 * len(sources)).reshape(-1, 4)
+    found = np.concatenate([np.repeat(where, repeats) | terms << np.uint64(_TERM_SHIFT), _of_names(names)])
+    table = _count(found, len(sources))
 
-    begin = np.concatenate([[0], np.cumsum(word_sizes)[:-1]])
-    repeats = word_sizes[ids]
-    total = int(repeats.sum())
-    within = np.arange(total) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    term_of = flat_place[np.repeat(begin[ids], repeats) + within]
-    counts = np.zeros((terms, 4), np.int64)
-    counts[:, :3] = np.bincount(term_of * 3 + np.repeat(field_of, repeats), minlength=terms * 3).reshape(terms, 3)
-    counts[name_place, NAME_FIELD] = np.fromiter(named.counts.values(), np.int64, len(named.counts))
-    lengths = [int(n) for n in np.bincount(np.repeat(field_of, repeats), minlength=3)[:3]]
-    pairs = np.sort(term_of.astype(np.int64) * (line_count + 2) + np.repeat(line_of, repeats))
-    pairs = pairs[np.diff(pairs, prepend=-1) != 0]
-    pair_term, pair_line = np.divmod(pairs, line_count + 2)
-    ends = np.cumsum(np.bincount(pair_term, minlength=terms))
-    line_type = np.uint32 if line_count > _WIDE_LINES else np.uint16
-    words = np.cumsum(np.bincount(line_of, minlength=line_count + 1))
-    word_type = np.uint32 if len(ids) > _WIDE_LINES else np.uint16
-    head = _HEADER.pack(
-        terms, len(pairs), line_count, len(ids), *lengths, named.length, len(named.starts), len(named.keys)
-    )  # fmt: skip
-    return b"".join([
-        head,
-        unique.astype("<u4").tobytes(),
-        ends.astype("<u4").tobytes(),
-        np.array(named.starts, "<u4").tobytes(),
-        np.array(named.finishes, "<u4").tobytes(),
-        np.array(named.ends, "<u4").tobytes(),
-        np.array(named.keys, "<u4").tobytes(),
-        pair_line.astype(line_type).tobytes(),
-        words.astype(word_type).tobytes(),
-        np.minimum(counts, 255).astype(np.uint8).tobytes(),
-        bytes(named.kinds),
-    ])  # fmt: skip
+    words_before = np.cumsum(np.bincount(line, minlength=int(line_counts.sum())))
+    made: list[bytes] = []
+    for place, named in enumerate(names):
+        low, high = table.edges[place], table.edges[place + 1]
+        first, last = table.pairs_before[low], table.pairs_before[high]
+        word_count, line_count = int(word_edges[place + 1] - word_edges[place]), int(line_counts[place])
+        line_type = "<u4" if line_count > _WIDE_LINES else "<u2"
+        word_type = "<u4" if word_count > _WIDE_LINES else "<u2"
+        words_up_to = np.zeros(line_count + 1, word_type)
+        words_up_to[1:] = words_before[first_lines[place] :][:line_count] - word_edges[place]
+        head = _HEADER.pack(
+            high - low, last - first, line_count, word_count, *lengths[place, :3].tolist(), named.length,
+            len(named.starts), len(named.keys),
+        )  # fmt: skip
+        made.append(b"".join([
+            head,
+            table.terms[low:high].tobytes(),
+            (table.pairs_before[low + 1 : high + 1] - first).astype("<u4").tobytes(),
+            np.array(named.starts, "<u4").tobytes(),
+            np.array(named.finishes, "<u4").tobytes(),
+            np.array(named.ends, "<u4").tobytes(),
+            np.array(named.keys, "<u4").tobytes(),
+            table.lines[first:last].astype(line_type).tobytes(),
+            words_up_to.tobytes(),
+            table.counts[low:high].tobytes(),
+            bytes(named.kinds),
+        ]))  # fmt: skip
+    return made
 
 
-def _tokens(
-    text: str, language: str | None
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], list[str]]:
-    """(word, field, line) of each word of the text, words being places in the list that comes last.
+def _plain(text: str) -> bytes:
+    """UTF-8 in which every byte beyond ASCII is part of a word."""
+    return (text if text.isascii() else _FOREIGN_MARK.sub(" ", text)).encode("utf-8", "replace")
 
-    A mark before each stretch of another field lets one pass split all. Text of ASCII alone, nearly all source code, is
-    split by `str.translate` and `str.split`, which takes a tenth of the time of a regular expression.
-    """
+
+def _fields(
+    texts: Sequence[bytes], sources: Sequence[Source], begins: NDArray[np.int64], starts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The field each word stands in."""
     import numpy as np
 
-    pieces: list[str] = []
-    for start, end, field in spans(text, language):
-        pieces += (_MARKS[field], text[start:end])
-    marked = "".join(pieces)
-    if marked.isascii():
-        lines = [line.split() for line in marked.translate(_BLANKS).split("\n")]
-    else:
-        lines = [_TOKEN.findall(line) for line in marked.split("\n")]
-    tokens = list(chain.from_iterable(lines))
-    vocabulary = [*_MARKS_ALONE, *(set(tokens) - _MARKS_ALONE_SET)]
-    number = {word: place for place, word in enumerate(vocabulary)}
-    marks = len(_MARKS_ALONE)
-    ids = np.fromiter(map(number.__getitem__, tokens), np.int32, len(tokens))
-    line_of = np.repeat(
-        np.arange(1, len(lines) + 1, dtype=np.int32), np.fromiter(map(len, lines), np.int64, len(lines))
+    found = [stretches(text, source.language) for text, source in zip(texts, sources, strict=True)]
+    ends = np.concatenate([own + begin for (own, _), begin in zip(found, begins, strict=True)])
+    fields = np.concatenate([own for _, own in found])
+    return fields[np.searchsorted(ends, starts, "right")].astype(np.int64)
+
+
+def _terms_of(words: Words) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """How many terms each word has, and the terms, one after another."""
+    import numpy as np
+
+    size_of, begin_of, all_terms = _vocabulary().terms()
+    repeats = size_of[words.numbers].astype(np.int64)
+    before = np.cumsum(repeats) - repeats
+    at = np.arange(int(repeats.sum())) + np.repeat(begin_of[words.numbers] - before, repeats)
+    return repeats, all_terms[at].astype(np.uint64)
+
+
+def _of_names(names: Sequence[_Names]) -> NDArray[np.uint64]:
+    import numpy as np
+
+    keys_ = np.concatenate([np.array(named.terms, np.uint64) for named in names])
+    file = np.repeat(np.arange(len(names), dtype=np.uint64), [len(named.terms) for named in names])
+    return file << np.uint64(_FILE_SHIFT) | keys_ << np.uint64(_TERM_SHIFT) | np.uint64(NAME_FIELD)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The distinct terms of some files, sorted by file and term."""
+
+    edges: list[int]
+    """Where each file's terms begin, and the end of the last."""
+    terms: NDArray[np.uint32]
+    counts: NDArray[np.uint8]
+    pairs_before: NDArray[np.int64]
+    """How many of `lines` belong to earlier terms; one entry more than there are terms."""
+    lines: NDArray[np.uint32]
+
+
+def _count(found: NDArray[np.uint64], files: int) -> _Table:
+    """`found` holds one number an occurrence, which is file, term, line (0: none) and field, from the highest bits."""
+    import numpy as np
+
+    found.sort()
+    on_line = found >> np.uint64(_LINE_SHIFT)
+    in_term = found >> np.uint64(_TERM_SHIFT)
+    is_new = np.ones(len(found), bool)
+    np.not_equal(in_term[1:], in_term[:-1], out=is_new[1:])
+    term = np.cumsum(is_new) - 1
+    unique = in_term[is_new]
+    field = (found & np.uint64(_FIELDS)).astype(np.int64)
+    counts = np.bincount(term << 2 | field, minlength=4 * len(unique)).reshape(-1, 4)
+    is_pair = on_line & np.uint64(_LINES) != 0
+    is_pair[1:] &= on_line[1:] != on_line[:-1]
+    pairs_before = np.zeros(len(unique) + 1, np.int64)
+    np.cumsum(np.bincount(term[is_pair], minlength=len(unique)), out=pairs_before[1:])
+    return _Table(
+        edges=np.searchsorted(unique >> np.uint64(32), np.arange(files + 1)).tolist(),
+        terms=unique.astype("<u4"),
+        counts=np.minimum(counts, 255).astype(np.uint8),
+        pairs_before=pairs_before,
+        lines=(on_line[is_pair] & np.uint64(_LINES)).astype(np.uint32),
     )
-    at = np.flatnonzero(ids < marks)
-    field_of = np.repeat(ids[at], np.diff(at, append=len(ids)))
-    is_word = ids >= marks
-    return ids[is_word] - marks, field_of[is_word], line_of[is_word], vocabulary[marks:]
 
 
 def decode(data: bytes) -> Record:
@@ -206,7 +281,8 @@ def exact_name(name: str) -> int:
 
 @dataclass(slots=True)
 class _Names:
-    counts: Counter[int]
+    terms: list[int]
+    """Of the names of all definitions, with repetitions, and the exact names, each once."""
     length: int
     starts: list[int]
     finishes: list[int]
@@ -215,20 +291,20 @@ class _Names:
     keys: list[int]
 
 
-def _names(symbols: Sequence[Symbol]) -> _Names:
-    made = _Names(Counter(), 0, [], [], [], [], [])
+def _names(symbols: Sequence[SymbolRow]) -> _Names:
+    made = _Names([], 0, [], [], [], [], [])
     exact: set[str] = set()
-    for symbol in symbols[:_SYMBOLS_LIMIT]:
-        own = keys(symbol.name)
-        made.counts.update(own)
-        made.length += len(own)
-        tail = symbol.qualified.rsplit(".", 2)[-2:]
-        exact.add(symbol.name)
+    for name, qualified, kind, start, end, *_ in symbols[:_SYMBOLS_LIMIT]:
+        own = keys(name)
+        made.terms += own
+        tail = qualified.rsplit(".", 2)[-2:]
+        exact.add(name)
         exact.add(".".join(tail))
-        made.starts.append(symbol.start)
-        made.finishes.append(symbol.end)
-        made.kinds.append(_KINDS.get(symbol.kind, SMALL))
-        made.keys.extend({key for part in tail for key in keys(part)})
+        made.starts.append(start)
+        made.finishes.append(end)
+        made.kinds.append(_KINDS.get(kind, SMALL))
+        made.keys += {key for part in tail for key in keys(part)}
         made.ends.append(len(made.keys))
-    made.counts.update({exact_name(name): 1 for name in exact})
+    made.length = len(made.terms)
+    made.terms += map(exact_name, exact)
     return made

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _STOP_WORDS = """
     a an and any are as at be been but by can could did do does for from get had has have he her here his how i if in
@@ -33,9 +33,10 @@ _SUFFIXES = (
     ("ization", "ize"), ("ational", "ate"), ("ation", "at"), ("ition", "it"), ("ment", ""), ("ness", ""), ("able", ""),
     ("ible", ""), ("ally", "al"), ("ly", ""), ("er", ""), ("or", ""), ("ion", ""), ("ive", ""), ("al", ""),
 )  # fmt: skip
-_KNOWN_LIMIT = 400_000
+_KNOWN_LIMIT = 200_000
 
 _known: dict[str, tuple[int, ...]] = {}
+_known_pieces: dict[str, tuple[int, ...]] = {}
 
 
 def key_of(text: str) -> int:
@@ -45,7 +46,7 @@ def key_of(text: str) -> int:
 
 def parts(word: str) -> list[str]:
     """`parse_HTTPHeader2` -> parse, http, header, 2."""
-    return [part.lower() for piece in word.split("_") for part in _PART.findall(piece)]
+    return [part.lower() for part in _PART.findall(word)]
 
 
 def stem(word: str) -> str:
@@ -82,15 +83,8 @@ def _singular(word: str) -> str:
 def spell(word: str) -> list[str]:
     """The terms of one word, spelt out; see `key_of`."""
     pieces = parts(word)
-    spelt: list[str] = []
-    for piece in pieces:
-        if _UNSPACED.match(piece):
-            spelt.extend(piece[at : at + 2] for at in range(max(1, len(piece) - 1)))
-        elif len(piece) > 1 and piece not in STOP_WORDS:
-            spelt.append(stem(piece))
-    if len(pieces) > 1 and len(word) > 3:
-        spelt.append("=" + word.lower().strip("_"))
-    return spelt
+    spelt = [term for piece in pieces for term in _terms_of(piece)]
+    return [*spelt, _whole(word)] if _has_whole(word, pieces) else spelt
 
 
 def keys(word: str) -> tuple[int, ...]:
@@ -99,8 +93,39 @@ def keys(word: str) -> tuple[int, ...]:
     if known is None:
         if len(_known) >= _KNOWN_LIMIT:
             _known.clear()
-        known = _known[word] = tuple(key_of(term) for term in spell(word))
+        known = _known[word] = keys_afresh(word)
     return known
+
+
+def keys_afresh(word: str) -> tuple[int, ...]:
+    """The same for a word that is not worth remembering here. Its parts are: there are far fewer of them."""
+    pieces = _PART.findall(word)
+    made: list[int] = []
+    for piece in pieces:
+        own = _known_pieces.get(piece)
+        if own is None:
+            if len(_known_pieces) >= _KNOWN_LIMIT:
+                _known_pieces.clear()
+            own = _known_pieces[piece] = tuple(key_of(term) for term in _terms_of(piece.lower()))
+        made += own
+    if _has_whole(word, pieces):
+        made.append(key_of(_whole(word)))
+    return tuple(made)
+
+
+def _terms_of(piece: str) -> list[str]:
+    """The terms of one part, in lower case."""
+    if _UNSPACED.match(piece):
+        return [piece[at : at + 2] for at in range(max(1, len(piece) - 1))]
+    return [stem(piece)] if len(piece) > 1 and piece not in STOP_WORDS else []
+
+
+def _has_whole(word: str, pieces: Sequence[str]) -> bool:
+    return len(pieces) > 1 and len(word) > 3
+
+
+def _whole(word: str) -> str:
+    return "=" + word.lower().strip("_")
 
 
 def words_of(text: str) -> list[str]:

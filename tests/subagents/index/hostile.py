@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 
 from subagents.index.extras import BlobExtra, FileFacts, Published
 
@@ -16,7 +17,11 @@ COUNTED = BlobExtra(
 )
 
 
-def extract(facts: FileFacts) -> bytes:
+def extract(files: Sequence[FileFacts]) -> list[bytes]:
+    return [_extract(facts) for facts in files]
+
+
+def _extract(facts: FileFacts) -> bytes:
     if "please crash" in facts.text:
         os.abort()
     if "please hang" in facts.text:
@@ -28,8 +33,8 @@ def extract(facts: FileFacts) -> bytes:
     return b"fine"
 
 
-def count(facts: FileFacts) -> bytes:
-    return f"{facts.language} {len(facts.symbols)} {','.join(facts.names)}".encode()
+def count(files: Sequence[FileFacts]) -> list[bytes]:
+    return [f"{f.language} {len(f.symbols)} {','.join(sorted(f.names))}".encode() for f in files]
 
 
 def finish(published: Published) -> None:

@@ -15,7 +15,7 @@ SAMPLE = b"class Shop:\n    def sell(self, item):\n        return pay(item)\n"
 
 
 def symbols_of(path: str, data: bytes) -> list[tuple[str, int, int]]:
-    record = process(path, data, [])
+    record, _ = process(path, data)
     assert record.is_read, record
     return [(row[1], row[3], row[4]) for row in decode_symbols(record.symbols)]
 
@@ -41,7 +41,7 @@ def test_encoding_and_line_ends_do_not_matter(data: bytes) -> None:
 
 
 def test_empty_file_is_read_and_holds_nothing() -> None:
-    record = process("a.py", b"", [])
+    record, _ = process("a.py", b"")
     assert (record.is_read, record.lines, record.reason) == (True, 0, "")
     assert decode_symbols(record.symbols) == []
 
@@ -83,17 +83,17 @@ def test_deeply_nested_functions_are_all_found() -> None:
 
 
 def test_file_beyond_the_limit_is_not_parsed_and_says_so() -> None:
-    record = process("a.py", b"x = 1\n" * (PARSE_LIMIT_BYTES // 6 + 1), [])
+    record, _ = process("a.py", b"x = 1\n" * (PARSE_LIMIT_BYTES // 6 + 1))
     assert (record.is_read, record.reason) == (False, "too_large")
 
 
 def test_language_without_grammar_is_read_as_words_and_says_so() -> None:
-    record = process("a.lua", b"local function f() end\n", [])
+    record, _ = process("a.lua", b"local function f() end\n")
     assert (record.is_read, record.language, record.reason) == (True, "lua", "no_grammar")
 
 
 def test_script_is_told_by_its_first_line() -> None:
-    record = process("bin/tool", b"#!/usr/bin/env python3\ndef main():\n    pass\n", [])
+    record, _ = process("bin/tool", b"#!/usr/bin/env python3\ndef main():\n    pass\n")
     assert record.language == "python"
     assert [row[1] for row in decode_symbols(record.symbols)] == ["main"]
 
@@ -102,12 +102,12 @@ def test_script_is_told_by_its_first_line() -> None:
     ("text", "language"), [(b"namespace a { class B {}; }\n", "cpp"), (b"struct a { int b; };\n", "c")]
 )
 def test_header_is_c_or_cplusplus_by_what_it_says(text: bytes, language: str) -> None:
-    assert process("a.h", text, []).language == language
+    assert process("a.h", text)[0].language == language
 
 
 def test_receivers_are_brought_to_a_form_that_resolves() -> None:
     data = b"f(a(1, (2))).b()\nx[0].c()\nself.d(e).g()\n"
-    record = process("a.py", data, [])
+    record, _ = process("a.py", data)
     strings, flat = decode_strings(record.strings), numbers(unseal(record.references))
     calls = {(strings[flat[n + 2] >> 3], strings[flat[n + 1]]) for n in range(0, len(flat), 3) if flat[n + 2] & 7 == 0}
     assert {("f()", "b"), ("?", "c"), ("self.d()", "g")} <= calls

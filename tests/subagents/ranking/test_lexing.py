@@ -1,8 +1,10 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents.ranking.lexing import CODE, COMMENT, STRING, spans
+from subagents.ranking.lexing import CODE, COMMENT, STRING, stretches
 
 LANGUAGES = [
     "python",
@@ -22,8 +24,10 @@ LANGUAGES = [
 
 
 def field_of(text: str, word: str, language: str | None) -> int:
-    at = text.index(word)
-    return next(what for start, end, what in spans(text, language) if start <= at < end)
+    data = text.encode()
+    at = data.index(word.encode())
+    ends, fields = stretches(data, language)
+    return int(next(what for end, what in zip(ends, fields, strict=True) if at < end))
 
 
 @pytest.mark.parametrize(
@@ -47,14 +51,17 @@ def test_words_are_told_apart_by_where_they_stand(language: str | None, text: st
     assert field_of(text, "WORD", language) == expected
 
 
-@given(st.text(alphabet="ab\"'`/*#\\\n ", max_size=80), st.sampled_from(LANGUAGES))
+@given(st.text(alphabet="ab\"'`/*#\\\n é", max_size=80), st.sampled_from(LANGUAGES))
 def test_stretches_cover_any_text_in_order(text: str, language: str | None) -> None:
-    found = spans(text, language)
-    assert "".join(text[start:end] for start, end, _ in found) == text
-    assert all(start < end for start, end, _ in found) or not text
+    data = text.encode()
+    ends, fields = stretches(data, language)
+    assert len(ends) == len(fields)
+    assert ends[-1] == len(data)
+    assert all(before <= after for before, after in pairwise(ends))
+    assert set(fields.tolist()) <= {CODE, COMMENT, STRING}
 
 
 def test_an_unclosed_literal_takes_linear_time() -> None:
     for language in LANGUAGES:
-        for text in ('"' * 100_000, "'" * 100_000, "/*" * 50_000, "`" * 100_001, '"""' + "a\\" * 50_000):
-            spans(text, language)
+        for text in (b'"' * 100_000, b"'" * 100_000, b"/*" * 50_000, b"`" * 100_001, b'"""' + b"a\\" * 50_000):
+            stretches(text, language)
