@@ -13,6 +13,16 @@ _EPILOG = """Exit codes: 0 answered, 1 unexpected, 2 usage, 3 state refused, 4 e
 5 stopped at a limit with a partial answer and resumable, 130 interrupted and resumable."""
 
 
+def _named(_: click.Context, __: click.Parameter, value: str) -> str:
+    """An empty path would mean the current folder: more likely a variable that was never set."""
+    if not value.strip():
+        raise click.BadParameter("it is empty; give a path, . for the current folder")
+    return value
+
+
+_repo = click.argument("repo", metavar="REPO", callback=_named)
+
+
 @click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="leadline")
 def leadline() -> None:
@@ -62,7 +72,7 @@ def _with(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 @leadline.command()
-@click.argument("repo", metavar="REPO")
+@_repo
 @click.argument("question")
 @click.option(
     "--engine",
@@ -144,7 +154,7 @@ def evidence(**options: Any) -> int:
 
 
 @leadline.command()
-@click.argument("repo", metavar="REPO")
+@_repo
 @click.argument("query", required=False)
 @click.option("--query-file", metavar="FILE", help="Read the query from FILE (- for standard input).")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most files to print.")
@@ -158,7 +168,7 @@ def find(**options: Any) -> int:
 
 
 @leadline.command(name="map")
-@click.argument("repo", metavar="REPO")
+@_repo
 @click.option("--scope", multiple=True, metavar="PATH", help="Only look below this path of REPO; may be given again.")
 @_with(_json, _quiet)
 def map_(**options: Any) -> int:

@@ -78,7 +78,7 @@ def start(request: Request, settings: Settings, view: View, announce: Callable[[
     if request.call.limits.verify and request.engine == "static":
         raise _nobody_refutes(request.engine)
     redactor = Redactor()
-    question = redactor.text(_checked_question(request.question))
+    question = redactor.text(_checked_question(request.question, request.engine))
     request = replace(request, question=question, repo=request.repo.absolute())
     store = SessionStore(settings.state_dir, redact=redactor.json)
     session = store.create(repository_key(locate(request.repo).root))
@@ -106,7 +106,7 @@ def _nobody_refutes(engine: str) -> UsageError:
     )
 
 
-def _checked_question(text: str) -> str:
+def _checked_question(text: str, engine: str) -> str:
     question = text.strip()
     if not question:
         raise UsageError("the question is empty", hint='for example: leadline explore . "How is a request handled?"')
@@ -115,6 +115,14 @@ def _checked_question(text: str) -> str:
             f"the question has {len(question):,} characters, at most {LONGEST_QUESTION:,} are read",
             hint="ask in a few sentences",
         )
+    if engine == "static":
+        from subagents.static.question import parse_question
+
+        if parse_question(question).names_nothing:
+            raise UsageError(
+                "the question names nothing that could be looked for",
+                hint='say in words or names what it is about, for example: "Where is the retry limit set?"',
+            )
     return question
 
 
@@ -180,7 +188,7 @@ def further(
     store = SessionStore(settings.state_dir, redact=redactor.json)
     with store.open(entry) as session:
         manifest = session.read_manifest()
-        asked = redactor.text(_checked_question(question))
+        asked = redactor.text(_checked_question(question, manifest.engine))
         if not (manifest.asked == asked and manifest.status != "finished"):
             stored.set_answer_aside(session, len(manifest.rounds))
             manifest = manifest.with_round(asked, "ask")

@@ -30,6 +30,11 @@ def sessions(*, as_json: bool) -> int:
 
 def show(*, session: str, what: str | None, context: str | None, turn: int | None, as_json: bool) -> int:
     """Print the answer of a session, or its findings, tasks, cost, manifest, or the context of one subagent."""
+    if turn is not None and context is None:
+        raise UsageError("--turn says nothing without --context", hint="name the subagent: --context TASK --turn N")
+    if context is not None and what is not None:
+        raise UsageError(f"--context and --{what} show different things", hint="give one of them")
+
     from orchestrator import stored
 
     settings = load_settings(os.environ)

@@ -22,6 +22,19 @@ TITLE_WEIGHT = 2.0
 PROSE_WEIGHT = 1.0
 CODE_WEIGHT = 0.5
 
+_GRAMMAR = """
+    a about all also am an and any are as at be because been being both but by can could did do does doing either else
+    ever every for from had has have having he her here him his how i if in into is it its itself just may me might more
+    most much must my no nor not now of off on once only or other our out over own per please really same shall she
+    should so some something still such than that the their them then there these they thing things this those through
+    to too under until up upon us very via was we well were what when where whether which while who whom whose why will
+    with would you your defined definition declared located implemented called used work works depends depend der die
+    das den ein eine wie wo was wird ist und oder im le la les un une des du de est et où comment qui el los las una es
+    y en para por con que qué cómo dónde где что это как и в на
+"""
+GRAMMAR = frozenset(_GRAMMAR.split())
+"""Words that nobody asks about, even where no other word is left."""
+
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _PASTED = re.compile(
     r"(?:    |\t)\s*\S|>>>|\.\.\. |\s*(?:File \"|In \[|Out\[|Traceback |\$ |at [\w.$<>]+\(|\w*Error: |E  )"
@@ -112,14 +125,19 @@ def parse(text: str) -> Query:
     words = words_of(plain)
     title_words = words_of(title)
     lowered = {word.lower() for word in words_of(title + " " + prose)}
+    wanted = frozenset(word for word in words if len(word) > 2 and word.lower() not in STOP_WORDS)
+    terms = _terms(title, prose, code)
+    if not (terms or wanted):  # nothing but ordinary words: one of them may be a name
+        wanted = frozenset(word for word in words if len(word) > 1 and word.lower() not in GRAMMAR)
+        identifiers = dict(Counter(wanted))
     return Query(
         text=text,
         title=title,
         prose=prose,
         code=code,
-        terms=_terms(title, prose, code),
+        terms=terms,
         identifiers=identifiers,
-        words=frozenset(word for word in words if len(word) > 2 and word.lower() not in STOP_WORDS),
+        words=wanted,
         title_words=frozenset(title_words),
         pairs=tuple(dict.fromkeys(".".join(pair) for pair in _PAIR.findall(plain))),
         dotted=tuple(dict.fromkeys(".".join(_SPLIT.split(found)) for found in _DOTTED.findall(plain))),

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from subagents.engine import QuestionKind
+from subagents.ranking.query import GRAMMAR
 from subagents.static.wordlists import words
 
 
@@ -22,7 +23,7 @@ class Question:
     text: str
     kind: QuestionKind
     identifiers: tuple[str, ...]
-    """Names written as code: quoted, dotted, snake_case, CamelCase, or called with parentheses."""
+    """Names written as code: quoted, dotted, snake_case, CamelCase, with digits, or called with parentheses."""
     paths: tuple[str, ...]
     """Names written as paths or files (`src/app.py`, `lib/net/`)."""
     terms: tuple[str, ...]
@@ -36,10 +37,13 @@ class Question:
     target_terms: tuple[str, ...] = ()
     aspect: str = ""
     """What is asked of the subject, if said: `configured`, `used`, `tested`, `documented`, `registered`, `removed`."""
-    numbered: tuple[str, ...] = ()
-    """Words with a digit in or after them (`handler3`), not among `identifiers`: names, or words like `utf8`."""
     proper: tuple[str, ...] = ()
     """Capitalised words inside the sentence (`Session`): names if the repository defines them, else words."""
+
+    @property
+    def names_nothing(self) -> bool:
+        """No word of it can be looked for."""
+        return not (self.terms or self.identifiers or self.paths or self.kind == "structure")
 
     @property
     def strong_terms(self) -> tuple[str, ...]:
@@ -188,6 +192,9 @@ def parse_question(text: str) -> Question:
     kind = _kind(text)
     identifiers, paths, quoted_words = _names(text)
     terms, pairs = _terms(text)
+    if not (terms or identifiers or paths) and kind != "structure":  # "where is get?": an ordinary word is the name
+        identifiers = tuple(w for w in dict.fromkeys(_WORD.findall(text)) if w.lower() not in GRAMMAR)
+        terms = tuple(dict.fromkeys(part for name in identifiers for part in subwords(name)))
     named = {part for name in identifiers for part in subwords(name)} | quoted_words
     weak = frozenset(term for term in terms if term in _WEAK and term not in named)
     source, target = _transition(text) if kind in ("how", "other") else ((), ())
@@ -203,9 +210,6 @@ def parse_question(text: str) -> Question:
         pairs=pairs,
         source_terms=source,
         target_terms=target,
-        numbered=tuple(
-            n for n in dict.fromkeys(_NUMBERED.findall(text)) if not any(n in i for i in identifiers + paths)
-        ),
         proper=tuple(dict.fromkeys(re.findall(r"(?<=[\w,] )([A-Z][a-z]\w+)\b", text))),
         aspect=next((name for name, pattern in _ASPECTS if re.search(pattern, text, re.IGNORECASE)), ""),
     )
@@ -242,6 +246,9 @@ def _names(text: str) -> tuple[tuple[str, ...], tuple[str, ...], set[str]]:
     for match in _CODE_WORD.finditer(text):
         word = _clean(match.group())
         if word.lower() not in _DOMAINS and word not in paths and len(word) > 1:
+            identifiers[word] = None
+    for word in _NUMBERED.findall(text):  # `handler3`, and words like `utf8`
+        if not any(word in name for name in (*identifiers, *paths)):
             identifiers[word] = None
     return tuple(name for name in identifiers if name), tuple(paths), quoted_words
 

@@ -31,7 +31,7 @@ def absent_names(question: Question, workspace: Workspace) -> Absent:
     """
     index, snapshot = workspace.index, workspace.snapshot
     paths = index.paths()
-    tails = {name: name.rpartition(".")[2] for name in (*question.identifiers, *question.numbered)}
+    tails = {name: name.rpartition(".")[2] for name in question.identifiers}
     wanted = {name: tail for name, tail in tails.items() if len(tail) > 2 and not index.definitions(tail, limit=1)}
     absent: list[str] = []
     if wanted:

@@ -26,6 +26,11 @@ def test_a_term_is_called_by_the_part_of_the_name_it_stands_for() -> None:
     assert said == {"foo", "bar", "dispatcher", "FooBarDispatcher"}
 
 
+def test_an_ordinary_word_is_a_name_where_nothing_else_is_left() -> None:
+    assert set(parse("where is get?").identifiers) == {"get"}
+    assert "get" not in parse("where is get_page?").identifiers
+
+
 def test_identifiers_are_found_in_every_usual_spelling() -> None:
     found = parse(
         "`retry` fails: fooBar, HTTPServer, max_retries, Owner.member, a::b_c, call_it(), --dry-run, __call__"

@@ -124,6 +124,13 @@ async def test_structure_tells_packages_and_entry_points(repositories: dict[str,
     assert "tinyweb.server:main" in run.answer.markdown
 
 
+async def test_an_ordinary_word_is_looked_up_as_a_name_where_nothing_else_is_left(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    run = await explore(repositories["tool"], "Where is main?", cache)
+    assert "`main`, a function at notekeeper/cli.py" in short(run), short(run)
+
+
 async def test_a_name_that_stands_nowhere_is_said_so_before_what_is_like_it(
     repositories: dict[str, Path], cache: Path
 ) -> None:
