@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from subagents.ranking import listing
+from subagents.ranking.listing import Imports, Listing
+from subagents.ranking.pathfacts import FACE, ROLES, PathFacts, path_facts, tell
 from subagents.ranking.record import Record, decode
-from subagents.ranking.roles import Role, is_face, role_of
-from subagents.ranking.words import all_keys, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from subagents.index.code_index import StoredIndex
     from subagents.ranking.history import Commits
+    from subagents.ranking.roles import Role
 
 _RECORDS_KEPT = 400
 _MODULE_PARTS = 5
@@ -36,17 +38,6 @@ class Found:
     term: NDArray[np.int64]
     file: NDArray[np.int64]
     counts: NDArray[np.uint8]
-
-
-@dataclass(frozen=True, slots=True)
-class PathTerms:
-    """Terms of the paths: parallel arrays `term` (place in `vocabulary`) and `file`; `df` counts source files."""
-
-    vocabulary: tuple[int, ...]
-    term: NDArray[np.int64]
-    file: NDArray[np.int64]
-    df: NDArray[np.int64]
-    size: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +74,19 @@ class Corpus:
     """The files of one snapshot, in path order. Thread-safe."""
 
     def __init__(
-        self, paths: Sequence[str], store: Store, edges: Iterable[tuple[str, str]], commits: Commits | None
+        self,
+        paths: Sequence[str],
+        store: Store,
+        edges: Iterable[tuple[str, str]] | Imports,
+        commits: Commits | None,
+        facts: PathFacts | None = None,
     ) -> None:
+        """`facts` are those of `paths`, told earlier."""
         self.paths = tuple(paths)
         self.store = store
         self.commits = commits
         self._edges = edges
+        self._facts = facts
         self._records: OrderedDict[int, Record | None] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -100,38 +98,36 @@ class Corpus:
         return {path: place for place, path in enumerate(self.paths)}
 
     @cached_property
-    def roles(self) -> tuple[Role, ...]:
-        return tuple(map(role_of, self.paths))
+    def facts(self) -> PathFacts:
+        """What the paths say."""
+        return self._facts if self._facts is not None else path_facts([tell(path) for path in self.paths])
 
-    def has_role(self, *roles: Role) -> NDArray[np.bool_]:
-        import numpy as np
+    def role(self, file: int) -> Role:
+        return ROLES[int(self.facts.part[file]) % FACE]
 
-        return np.fromiter((role in roles for role in self.roles), bool, len(self.paths))
+    def has_role(self, role: Role) -> NDArray[np.bool_]:
+        made: NDArray[np.bool_] = self.facts.part % FACE == ROLES.index(role)
+        return made
 
     @cached_property
     def is_source(self) -> NDArray[np.bool_]:
         """Source code of any kind, tests included."""
-        return self.has_role("code", "test", "side")
-
-    @cached_property
-    def is_face(self) -> NDArray[np.bool_]:
-        import numpy as np
-
-        return np.fromiter(map(is_face, self.paths), bool, len(self.paths))
+        return self.has_role("code") | self.has_role("test") | self.has_role("side")
 
     @cached_property
     def lengths(self) -> NDArray[np.float64]:
         return self.store.lengths()
 
     @cached_property
-    def imports(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(sources, targets) of the import graph, each pair once."""
+    def imports(self) -> Imports:
         import numpy as np
 
+        if isinstance(self._edges, Imports):
+            return self._edges
         place = self.place
         pairs = sorted({(place[s], place[t]) for s, t in self._edges if s in place and t in place and s != t})
         table = np.array(pairs, np.int64).reshape(-1, 2)
-        return table[:, 0], table[:, 1]
+        return Imports(table[:, 0], table[:, 1])
 
     @cached_property
     def by_name(self) -> dict[str, list[int]]:
@@ -151,27 +147,10 @@ class Corpus:
                     made.setdefault(name, []).append(place)
         return made
 
-    @cached_property
-    def path_terms(self) -> PathTerms:
-        import numpy as np
-
-        numbers: dict[int, int] = {}
-        term: list[int] = []
-        size: list[int] = []
-        for path in self.paths:
-            stem, dot, suffix = path.rpartition(".")
-            own = {numbers.setdefault(key, len(numbers)) for key in all_keys(words_of(stem if dot else suffix))}
-            term.extend(sorted(own))
-            size.append(len(own))
-        terms, sizes = np.array(term, np.int64), np.array(size, np.int64)
-        file = np.repeat(np.arange(len(sizes)), sizes)
-        df = np.bincount(terms[self.is_source[file]], minlength=len(numbers))
-        return PathTerms(tuple(numbers), terms, file, df, sizes)
-
     def path_keys(self, file: int) -> list[int]:
         """Terms of one path."""
-        table = self.path_terms
-        return [table.vocabulary[place] for place in table.term[table.file == file].tolist()]
+        keys: list[int] = self.facts.keys[self.facts.file == file].tolist()
+        return keys
 
     @cached_property
     def changes(self) -> Changes:
@@ -248,13 +227,13 @@ class MemoryStore:
 class IndexStore:
     """What the index's build stored, read through the index's own connection."""
 
-    def __init__(self, index: StoredIndex, blobs: Sequence[int]) -> None:
+    def __init__(self, index: StoredIndex, blobs: NDArray[np.int64]) -> None:
         import numpy as np
 
         from subagents.ranking.postings import lengths, segments
 
         self._index = index
-        self._blobs = np.array(blobs, np.int64)
+        self._blobs = blobs
         self._order = np.argsort(self._blobs, kind="stable")
         self._sorted = self._blobs[self._order]
         try:
@@ -299,6 +278,26 @@ class IndexStore:
             return decode(rows[0][0]) if rows else None
         except ValueError as error:
             raise DamagedTerms(str(error)) from error
+
+
+def stored_corpus(index: StoredIndex, commits: Commits | None) -> Corpus:
+    """What the index's build stored. Raises DamagedTerms."""
+    edition = index.edition
+    files = _listing(index)
+    store = IndexStore(index, files.blobs)
+    if index.edition != edition:
+        raise DamagedTerms("rebuilt while it was read, with other numbers")
+    return Corpus(files.paths, store, files.imports, commits, files.facts)
+
+
+def _listing(index: StoredIndex) -> Listing:
+    rows = index.rows("SELECT data FROM terms_listing")
+    if not rows:
+        raise DamagedTerms("no listing of files")
+    try:
+        return listing.decode(rows[0][0])
+    except ValueError as error:
+        raise DamagedTerms(str(error)) from error
 
 
 def module_names(path: str) -> list[str]:

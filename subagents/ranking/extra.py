@@ -6,7 +6,7 @@ from subagents.index.extras import BlobExtra
 
 EXTRA = BlobExtra(
     name="terms",
-    version=2,
+    version=3,
     extract="subagents.ranking.record:extract",
     finish="subagents.ranking.postings:finish",
 )

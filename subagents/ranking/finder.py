@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from subagents.codebase.types import CannotRead, CodeIndex, FileHit, Snapshot, SymbolHit
-from subagents.ranking.corpus import Corpus, DamagedTerms, IndexStore, MemoryStore, Store
+from subagents.ranking.corpus import Corpus, DamagedTerms, MemoryStore, Store, stored_corpus
 from subagents.ranking.history import Commits, read_commits
 from subagents.ranking.query import Query, parse
 from subagents.ranking.reasons import reasons_for
@@ -23,8 +23,6 @@ from subagents.ranking.words import keys, parts
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from subagents.index.code_index import StoredIndex
 
 POOL = 100
 """Files looked at line by line."""
@@ -60,7 +58,7 @@ class RankedFinder:
         ranking = self.rank(query)
         if not ranking.order or limit <= 0:
             return ()
-        chosen = [f for f in ranking.order if include_tests or self.corpus.roles[f] != "test"][:limit]
+        chosen = [f for f in ranking.order if include_tests or self.corpus.role(f) != "test"][:limit]
         if not chosen:
             return ()
         best = float(ranking.scores[chosen[0]])
@@ -99,7 +97,8 @@ class RankedFinder:
         names = [name for name in self.rank(query).query.identifiers if len(parts(name)) > 1 and len(name) > 3]
         wanted = [keys(name)[-1] for name in names]
         held = set(self.corpus.store.postings(wanted).term.tolist()) if wanted else set()
-        held |= {at for at, key in enumerate(wanted) if key in self.corpus.path_terms.vocabulary}
+        in_paths = set(self.corpus.facts.keys.tolist()) if wanted else set()
+        held |= {at for at, key in enumerate(wanted) if key in in_paths}
         return tuple(name for at, name in enumerate(names) if at not in held)
 
     def rank(self, text: str) -> Ranking:
@@ -205,9 +204,8 @@ def symbol_scores(
 
 def open_finder(snapshot: Snapshot, index: CodeIndex, cache_dir: Path) -> RankedFinder:
     """Ranked search over a snapshot and its index, both of which stay the caller's. Commits are kept in `cache_dir`."""
-    paths, store = _store_of(snapshot, index)
     commits = read_commits(snapshot, cache_dir / snapshot.repository_key)
-    return RankedFinder(index, Corpus(paths, store, index.import_edges(), commits), snapshot)
+    return RankedFinder(index, _corpus(snapshot, index, commits), snapshot)
 
 
 def corpus_from_texts(snapshot: Snapshot, index: CodeIndex, commits: Commits | None = None) -> Corpus:
@@ -216,22 +214,15 @@ def corpus_from_texts(snapshot: Snapshot, index: CodeIndex, commits: Commits | N
     return Corpus(paths, store, index.import_edges(), commits)
 
 
-def _store_of(snapshot: Snapshot, index: CodeIndex) -> tuple[list[str], Store]:
+def _corpus(snapshot: Snapshot, index: CodeIndex, commits: Commits | None) -> Corpus:
     from subagents.index.code_index import StoredIndex
 
     if isinstance(index, StoredIndex):
-        rows = index.rows("SELECT name FROM sqlite_master WHERE name = 'terms_segment'")
-        if rows:
+        rows = index.rows("SELECT name FROM sqlite_master WHERE name IN ('terms_segment', 'terms_listing')")
+        if len(rows) == 2:
             with suppress(DamagedTerms):
-                return _stored(index)
-    return _read_all(snapshot, index)
-
-
-def _stored(index: StoredIndex) -> tuple[list[str], Store]:
-    rows = index.rows(
-        "SELECT f.path, f.blob FROM file f JOIN blob b ON b.id = f.blob WHERE b.is_read = 1 ORDER BY f.path"
-    )
-    return [str(row[0]) for row in rows], IndexStore(index, [row[1] for row in rows])
+                return stored_corpus(index, commits)
+    return corpus_from_texts(snapshot, index, commits)
 
 
 def _read_all(snapshot: Snapshot, index: CodeIndex) -> tuple[list[str], Store]:

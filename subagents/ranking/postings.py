@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from subagents.ranking import listing
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -46,6 +48,7 @@ def finish(published: Published) -> None:
     for statement in SCHEMA.split(";"):
         connection.execute(statement)
     count, blobs = connection.execute("SELECT count(*), coalesce(sum(blobs), 0) FROM terms_segment").fetchone()
+    listing.update(connection)
     gone = set(published.dropped)
     live = connection.execute("SELECT count(*) FROM extra_terms").fetchone()[0] - len(gone)
     if count + bool(published.added) > _SEGMENTS or blobs + len(published.added) > 2 * live + 1000:

@@ -52,7 +52,7 @@ def reasons_for(corpus: Corpus, query: Query, table: Table, file: int) -> tuple[
         text = _say(corpus, query, table, file, name)
         if text and text not in said:
             said.append(text)
-    role = corpus.roles[file]
+    role = corpus.role(file)
     if role in ("test", "side", "document", "configuration"):
         said.append({"side": "ranked lower: example, script, generated or vendored"}.get(role, f"ranked lower: {role}"))
     return tuple(said)

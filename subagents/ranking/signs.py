@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from subagents.ranking.corpus import Corpus, Found
+from subagents.ranking.pathfacts import FACE
 from subagents.ranking.places import dotted_places, named_places, traced_places
 from subagents.ranking.query import Query
 from subagents.ranking.record import (
@@ -141,6 +142,15 @@ class Signs:
         return table
 
     @cached_property
+    def sorted_keys(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """The keys of the question's terms in order, and the place of each among the terms."""
+        import numpy as np
+
+        keys = np.array(self.keys, np.uint32)
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+
+    @cached_property
     def found(self) -> Found:
         """Postings of the question's terms, in an order that does not depend on how the index was built."""
         return ordered(self.corpus.store.postings(self.keys), len(self.corpus))
@@ -171,13 +181,16 @@ class Signs:
     def path_words(self) -> Numbers:
         import numpy as np
 
-        table = self.corpus.path_terms
-        wanted = {key: place for place, key in enumerate(self.keys)}
-        column = np.array([wanted.get(key, -1) for key in table.vocabulary], np.int64)[table.term]
-        hit = column >= 0
-        idf = np.log(1 + len(self.corpus) / np.maximum(table.df, 1))[table.term[hit]]
-        score = summed(table.file[hit], idf * self.weights[column[hit]], len(self.corpus))
-        return score / np.sqrt(1 + table.size)
+        facts, files = self.corpus.facts, len(self.corpus)
+        wanted, order = self.sorted_keys
+        if not len(wanted):
+            return np.zeros(files)
+        at = np.minimum(np.searchsorted(wanted, facts.keys), len(wanted) - 1)
+        hit = wanted[at] == facts.keys
+        term, file = order[at[hit]], facts.file[hit]
+        df = np.bincount(term[self.counted[file]], minlength=len(self.keys))
+        idf = np.log(1 + files / np.maximum(df, 1))[term]
+        return summed(file, idf * self.weights[term], files) / np.sqrt(1 + facts.size)
 
     def names(self, table: Table) -> None:
         """Definitions of names that the question writes out, and identifiers it shares with files."""
@@ -231,8 +244,7 @@ class Signs:
         linked = self.corpus.changes
         recent = np.zeros(files)
         np.maximum.at(recent, linked.file, 0.5 ** (linked.rank / HALF_LIFE_COMMITS))
-        order = np.argsort(np.array(self.keys, np.uint32), kind="stable")
-        wanted = np.array(self.keys, np.uint32)[order]
+        wanted, order = self.sorted_keys
         at = np.minimum(np.searchsorted(wanted, commits.keys), len(wanted) - 1)
         hit = wanted[at] == commits.keys
         owner = np.repeat(np.arange(len(commits.ids)), np.diff(commits.key_ends, prepend=0))
@@ -271,7 +283,7 @@ class Signs:
 
         files = len(self.corpus)
         text, is_test = table.signs["text"], self.corpus.has_role("test")
-        source, target = self.corpus.imports
+        source, target = self.corpus.imports.sources, self.corpus.imports.targets
         outgoing = np.bincount(source, minlength=files)
         incoming = np.bincount(target, minlength=files)
         proper = ~is_test[source]
@@ -286,7 +298,7 @@ class Signs:
         words: Numbers = corpus.lengths[:, :3].sum(axis=1, dtype=float)
         size: Numbers = np.log1p(words)
         table.signs["size"] = size
-        table.signs["face"] = corpus.is_face.astype(float)
+        table.signs["face"] = (corpus.facts.part >= FACE).astype(float)
         table.signs["test"] = corpus.has_role("test").astype(float)
         table.signs["side"] = corpus.has_role("side").astype(float)
         table.signs["document"] = corpus.has_role("document").astype(float) * (0.3 if query.wants_docs else 1.0)
@@ -300,8 +312,7 @@ class Signs:
 
         number = len(self.corpus)
         raw = {name: np.zeros(number) for name in ("symbol", "symbol_name", "passage")}
-        order = np.argsort(np.array(self.keys, np.uint32), kind="stable")
-        wanted = np.array(self.keys, np.uint32)[order]
+        wanted, order = self.sorted_keys
         worth = self.worth[order]
         for file in files:
             record = self.corpus.record(file)

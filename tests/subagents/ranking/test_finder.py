@@ -11,6 +11,7 @@ from subagents.codebase.snapshot import open_snapshot
 from subagents.index.opening import open_index
 from subagents.ranking.finder import RankedFinder, corpus_from_texts, open_finder
 from subagents.ranking.finder import rank as rank_corpus
+from subagents.ranking.listing import decode
 from subagents.ranking.query import parse
 from tests.subagents.ranking.repository import FILES, commit, finder_of, make_ferry, write
 
@@ -133,6 +134,9 @@ def test_results_do_not_depend_on_how_the_index_came_to_be(tmp_path: Path) -> No
         path = f"ferry/part{round_ % 5}.py"
         words = " ".join(noise.choices(["seat", "departure", "delay", "notice", "fuel", "reload"], k=30))
         commit(folder, {path: f'"""{words}"""\n\n\ndef delay_{round_}():\n    return "{words}"\n'}, f"Change {words}")
+        if round_ % 4 == 3:
+            (folder / path).rename(folder / f"ferry/moved{round_}.py")
+            commit(folder, {}, "Move a part")
         with finder_of(folder, tmp_path / "grown") as finder:
             grown = [(finder.find(question), finder.find_symbols(question)) for question in questions]
     with finder_of(folder, tmp_path / "at-once") as finder:
@@ -189,6 +193,27 @@ def test_damaged_terms_are_made_anew(folder: Path, tmp_path: Path) -> None:
     connection.close()
     with finder_of(folder, tmp_path) as finder:
         assert finder.find("reload the timetable") == whole
+
+
+def test_a_damaged_list_of_files_is_made_anew(tmp_path: Path) -> None:
+    folder = make_ferry(tmp_path / "repo")
+    with finder_of(folder, tmp_path / "cache") as finder:
+        whole = finder.find("reload the timetable")
+    file = next((tmp_path / "cache").rglob("index-*.sqlite"))
+    with sqlite3.connect(file) as connection:
+        (data,) = connection.execute("SELECT data FROM terms_listing").fetchone()
+        flipped = data[:40] + bytes([data[40] ^ 1]) + data[41:]
+        connection.execute("UPDATE terms_listing SET data = ?", (flipped,))
+    connection.close()
+    with finder_of(folder, tmp_path / "cache") as finder:
+        assert finder.find("reload the timetable") == whole
+    commit(folder, {"ferry/wharf.py": "def moor():\n    return 1\n"}, "Add a wharf")
+    with finder_of(folder, tmp_path / "cache") as finder:
+        assert finder.find("moor")[0].path == "ferry/wharf.py"
+    with sqlite3.connect(file) as connection:
+        (mended,) = connection.execute("SELECT data FROM terms_listing").fetchone()
+    connection.close()
+    assert b"wharf" in mended and decode(mended).paths
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
