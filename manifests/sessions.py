@@ -427,6 +427,10 @@ class SessionStore:
         return entries[0]
 
     def _folders(self, repository: str | None) -> Iterator[Path]:
+        if self.root.exists() and not self.root.is_dir():
+            raise StateError(
+                f"{str(self.root)!r} is no folder", hint="point LEADLINE_STATE_DIR at one, or move it away"
+            )
         homes = [repository] if repository is not None else _listed(self.root)
         for home in homes:
             if not is_name(home):

@@ -258,6 +258,26 @@ def test_a_state_folder_that_cannot_be_written_is_named(leadline: Leadline, shop
     assert "Traceback" not in done.stderr
 
 
+def test_a_state_folder_that_is_a_file_or_cannot_be_made_is_said_to_be_so(leadline: Leadline, shop: Path) -> None:
+    (leadline.home / "file").write_text("")
+    done = leadline.run("sessions", extra={"LEADLINE_STATE_DIR": str(leadline.home / "file")})
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "is no folder" in done.stderr
+    done = leadline.run("explore", str(shop), "checkout", extra={"LEADLINE_STATE_DIR": "/proc/nowhere"})
+    assert done.returncode == 3
+    assert "point LEADLINE_STATE_DIR at a folder" in done.stderr
+
+
+def test_a_git_that_does_not_work_is_named_rather_than_the_repository(leadline: Leadline, shop: Path) -> None:
+    folder = leadline.home / "bin"
+    folder.mkdir()
+    (folder / "git").write_text("#!/bin/sh\nexit 1\n")
+    (folder / "git").chmod(0o755)
+    done = leadline.run("find", str(shop), "checkout", extra={"PATH": f"{folder}:/usr/bin:/bin"})
+    assert done.returncode == 2
+    assert "install git" in done.stderr
+
+
 def test_no_git_is_one_line(leadline: Leadline, shop: Path) -> None:
     done = leadline.run("explore", str(shop), "q", extra={"PATH": str(leadline.home)})
     assert done.returncode in (2, 4), done.stderr

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from manifests.errors import UsageError
 from subagents.codebase.confined import read_small
-from subagents.codebase.gitrun import Git, GitFailed, ObjectFormat, as_leadline_error, git_executable
+from subagents.codebase.gitrun import Git, GitFailed, ObjectFormat, as_leadline_error, check_version
 
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _REFERENCE = re.compile(rb"refs/[^\0-\x20\x7f~^:?*\[\\]+\Z")
@@ -215,7 +215,7 @@ def _configuration(git_dir: Path) -> dict[str, str]:
                 ["config", "--file", str(copy), "--no-includes", "--null", "--list"], timeout_s=20
             )
         except GitFailed as error:
-            git_executable()
+            check_version()
             raise UsageError(
                 f"the configuration of {str(git_dir)!r} is damaged: {error.message}",
                 hint="mend it, or open a fresh clone",
