@@ -61,6 +61,7 @@ _WRAPPERS: Final = frozenset({
 })  # fmt: skip
 _WORD: Final = re.compile(r"[A-Za-z_][\w.]*")
 _MOST_CANDIDATES: Final = 6
+_MOST_WEIGHED: Final = 20
 _MOST_SITES: Final = 4_000
 _DEEPEST: Final = 6
 
@@ -361,7 +362,7 @@ class CallResolver:
                 return [(self.as_called(found), certainty)]
             if found is None and certainty < 0:
                 return []
-            return self.by_name_alone(view, name, members=True)
+            return self.by_name_alone(view, name, members=True, but=None if receiver in _SELF else caller)
         for entity in self.free_name(view, caller, line, name):
             if isinstance(entity, Symbol):
                 if entity.kind in CALLABLES or is_type(entity):
@@ -398,6 +399,10 @@ class CallResolver:
                     return found, 1.0
                 if receiver in _UP:
                     return None, -1.0
+            elif receiver not in _UP:
+                found = self.member_of_unseen(view, caller.qualified.rpartition(".")[0], name)
+                if found is not None:
+                    return found, 1.0
             if receiver != "super":
                 return None, 0.0
         for entity in self.dotted(view, caller, line, f"{receiver}.{name}"):
@@ -407,6 +412,10 @@ class CallResolver:
             for entity in self.dotted(view, caller, line, receiver):
                 if isinstance(entity, Symbol):
                     return entity, 1.0
+        if receiver[:1].isupper() and view.language in _OPEN_TYPES:
+            found = self.member_of_unseen(view, receiver, name)
+            if found is not None:
+                return found, 1.0 if found.path == view.path else 0.9
         owner = self.type_of(view, caller, line, receiver, depth)
         if owner is not None:
             found = self.member(owner, name)
@@ -416,6 +425,24 @@ class CallResolver:
         if self.is_external(view, receiver) or self.is_foreign(view, caller, line, receiver, depth):
             return None, -1.0
         return None, 0.0
+
+    def member_of_unseen(self, view: FileView, owner: str, name: str) -> Symbol | None:
+        """A member of a type that is declared where no grammar looks (inside a macro), by its qualified name.
+
+        Its members stand in this file, or it is the only type of that name which has such a member.
+        """
+        if not owner:
+            return None
+        own = view.by_qualified.get(f"{owner}.{name}")
+        if own is not None:
+            return own
+        found = [
+            one
+            for one in self.index.definitions(f"{owner}.{name}")
+            if one.qualified == f"{owner}.{name}" and self.akin(view, one) and has_body(one)
+        ]
+        found = [one for one in found if not is_test_path(one.path)] or found
+        return found[0] if len(found) == 1 else None
 
     def is_foreign(self, view: FileView, near: Symbol, line: int, expression: str, depth: int) -> bool:
         """Whether a variable or field is declared with a type that the snapshot does not define."""
@@ -456,7 +483,10 @@ class CallResolver:
             one = above
         return one
 
-    def by_name_alone(self, view: FileView, name: str, *, members: bool) -> list[tuple[Symbol, float]]:
+    def by_name_alone(
+        self, view: FileView, name: str, *, members: bool, but: Symbol | None = None
+    ) -> list[tuple[Symbol, float]]:
+        """`but` is the caller, where it calls this name on something else than itself: not likely to mean itself."""
         if len(name) < 3:
             return []
         kinds = CALLABLES if members else CALLABLES | CLASSES
@@ -471,6 +501,12 @@ class CallResolver:
             found = [one for one in found if not is_test_path(one.path)]
         bodies = [one for one in found if has_body(one)]
         found = bodies or found
+        if len(found) > 1:
+            found = [one for one in found if one != but]
+        if members and 1 < len(found) <= _MOST_WEIGHED and name not in _UBIQUITOUS:
+            told = [one for one in found if self.is_told_of(view, one)]
+            if len(told) == 1:
+                return [(told[0], 0.65)]
         if not found or len(found) > _MOST_CANDIDATES:
             return []
         if name in _UBIQUITOUS:
@@ -479,8 +515,17 @@ class CallResolver:
         if len(found) == 1:
             return [(self.as_called(found[0]), 0.6)]
         near = [one for one in found if one.path == view.path] or found
-        share = round((0.5 if len(near) < len(found) else 0.4) / len(near), 3)
+        share = round(0.5 / len(near), 3)
         return [(self.as_called(one), share) for one in near]
+
+    def is_told_of(self, view: FileView, member: Symbol) -> bool:
+        """Whether a file imports the type that a member belongs to by name, as who calls a method mostly does."""
+        owner = member.qualified.rpartition(".")[0].rpartition(".")[2]
+        return bool(owner) and any(
+            owner == alias and any(path == member.path for path, _ in found.targets)
+            for found in view.imports
+            for _, alias in found.names
+        )
 
     def same_family(self, view: FileView, name: str) -> list[Symbol]:
         """Definitions of exactly this name in languages that could call each other."""

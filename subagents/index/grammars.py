@@ -14,7 +14,7 @@ from subagents.index.languages import GRAMMARS
 if TYPE_CHECKING:
     from tree_sitter import Parser, Query
 
-EXTRACTOR_VERSION = 2
+EXTRACTOR_VERSION = 3
 """To be raised with every change of what extraction yields, the queries included."""
 
 

@@ -32,7 +32,7 @@ from subagents.static.grep import Grep
 from subagents.static.meaning import Meaning
 from subagents.static.prose import candidates, paragraphs, telling_names
 from subagents.static.question import Question, parse_question
-from subagents.static.relevance import Relevance
+from subagents.static.relevance import Relevance, name_words, term_match
 from subagents.static.remembered import RememberingFinder
 from subagents.static.roles import is_changelog, is_prose, path_role
 from subagents.static.source import Sources
@@ -155,8 +155,21 @@ class Analysis:
                 ),
                 told=self.told,
             )
-            self._graph = self._builder.grow([symbol for symbol, _ in self.seeds()])
+            self._graph = self._builder.grow([symbol for symbol, _ in self.seeds()], self._subjects())
         return self._graph, self._builder
+
+    def _subjects(self) -> list[Symbol]:
+        """Functions whose name is all that the question speaks of, or is written in it."""
+        found = []
+        for target in self.targets():
+            symbol = target.symbol if target.exact else None
+            if symbol is None or symbol.kind not in FUNCTION_KINDS or path_role(symbol.path) != "code":
+                continue
+            own = name_words(symbol.name)
+            said = all(any(term_match(t, word) >= 0.85 for word in own) for t in self.question.strong_terms)
+            if said or self.relevance.is_named(symbol):
+                found.append(symbol)
+        return found[:4]
 
     def told(self, names: Sequence[str]) -> Mapping[str, float]:
         """What prose makes of these names: 0 not mentioned, up to 1 where the mention speaks of the question."""

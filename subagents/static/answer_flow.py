@@ -52,6 +52,8 @@ def _chain_sentences(facts: Facts, chain: int, root: Fact, calls: Sequence[Fact]
 
     def part(call: Fact) -> str:
         via = f", through {code(call.text('via'))}" if call.text("via") else ""
+        if call.flag("returned"):
+            via = f", by who waits for the returned {code(call.text('via'))}"
         guard = ""
         if call.text("guard") and call.text("guard_kind") == "condition":
             guard = f", only if {code(shorten(call.text('guard'), 70))}"

@@ -40,11 +40,14 @@ MIN_CERTAINTY = 0.24
 VIA_CERTAINTY = 0.65
 """Of a call through a name: somebody stored this function there, and nothing says that nobody stored another."""
 CROWDED_USES = 90
+FAVOURED_DEPTH = 3
+MOST_FAVOURED = 40
 MANY_OF_A_KIND = 4
 MOST_ALIKE = 1
 
 _IMPLICIT_METHODS = ("__iter__", "__call__", "__next__", "__aiter__", "__enter__", "run", "call", "invoke")
 _CONSTRUCTORS = ("__init__", "constructor", "initialize", "new")
+_LAZY_METHODS = ("poll", "poll_next", "__await__", "__iter__", "__aiter__", "__anext__")
 _SELF_NAMES = ("self", "this", "cls")
 _HELPERS = words(
     """
@@ -84,6 +87,8 @@ class Edge:
     line: int
     certainty: float
     via: str = ""
+    returned: bool = False
+    """The caller does not call: it returns `via`, and who waits for that calls."""
 
 
 @dataclass(slots=True)
@@ -100,6 +105,8 @@ class Graph:
     """Functions that call through a table or a field, with how much that line says about the question."""
     handed: set[Key] = field(default_factory=set)
     """Functions with callers that are also handed on by name: callbacks, entries of tables."""
+    subjects: set[Key] = field(default_factory=set)
+    """Functions that the question as a whole is about."""
     siblings: set[Key] = field(default_factory=set)
     """Functions that are one of many of a kind (`getCommand`, `setCommand`, ...): examples of what is asked about."""
     fame: dict[Key, float] = field(default_factory=dict)
@@ -177,11 +184,15 @@ class GraphBuilder:
         self._fan_in: dict[Key, int] = {}
         self._uses: dict[str, int] = {}
         self._through: dict[str, list[tuple[Symbol, int, str]]] = {}
+        self._lazy: dict[str, Symbol | None] = {}
         self._kinds: dict[str, Counter[tuple[str, str]]] = {}
         self.graph = Graph()
 
-    def grow(self, seeds: Sequence[Symbol]) -> Graph:
-        """Callers of the seeds, then callees of all, then values. Deterministic for equal index and seeds."""
+    def grow(self, seeds: Sequence[Symbol], subjects: Sequence[Symbol] = ()) -> Graph:
+        """Callers of the seeds, then callees of all, then values. Deterministic for equal index and seeds.
+
+        `subjects` are seeds that the question is about as a whole: what only they lead to is part of the answer.
+        """
         graph = self.graph
         for seed in seeds:
             self._add(seed)
@@ -196,8 +207,31 @@ class GraphBuilder:
                 value += 0.35 * told.get(graph.symbols[key].name, 0.0) + 0.4 * min(1.0, graph.dynamic.get(key, 0.0))
             shared = 1.0 if matches.named else 1 / (1 + 0.06 * max(0, self._fan_in.get(key, 0) - 4))
             graph.values[key] = value * shared * (0.7 if key in graph.siblings else 1.0)
+        self._favour([key_of(subject) for subject in subjects])
         self._note_ways_in()
         return graph
+
+    def _favour(self, subjects: Sequence[Key]) -> None:
+        """Raise what is below the subjects by how much it is theirs alone: no word may name it, few others call it."""
+        graph = self.graph
+        graph.subjects.update(key for key in subjects if key in graph.matches)
+        frontier = sorted(graph.subjects)
+        seen = set(frontier)
+        for level in range(FAVOURED_DEPTH):
+            following = []
+            for edge in [e for key in frontier for e in graph.out.get(key, ()) if e.callee not in seen]:
+                if edge.callee in seen or edge.callee not in graph.matches or len(seen) > MOST_FAVOURED:
+                    continue
+                seen.add(edge.callee)
+                symbol = graph.symbols[edge.callee]
+                if symbol.kind not in FUNCTION_KINDS or (
+                    symbol.end - symbol.start < 3 and not graph.out.get(edge.callee)
+                ):
+                    continue
+                callers = max(1, len(self.callers(symbol)))
+                graph.values[edge.callee] = graph.values.get(edge.callee, 0.0) + 0.6 * 0.85**level / math.sqrt(callers)
+                following.append(edge.callee)
+            frontier = following
 
     def _note_ways_in(self) -> None:
         """Which functions are handed on by name, and how well known those are that no code calls."""
@@ -544,7 +578,7 @@ class GraphBuilder:
                 if callee is not call.callee:
                     edge = replace(edge, callee=key_of(callee), certainty=min(edge.certainty, 0.8))
                 edges[key_of(callee)] = edge
-        for edge in self._through_names(symbol):
+        for edge in (*self._through_names(symbol), *self._polled(symbol)):
             edges.setdefault(edge.callee, edge)
         self._callees[key] = sorted(edges.values(), key=lambda e: (e.line, e.callee))
         return self._callees[key]
@@ -613,6 +647,42 @@ class GraphBuilder:
                     certainty=VIA_CERTAINTY,
                     via=name,
                 )
+
+    def _polled(self, symbol: Symbol) -> Iterator[Edge]:
+        """What runs when somebody awaits or iterates over what a function returns: the work of a lazy value."""
+        language = self._index.language(symbol.path) if symbol.kind in ("function", "method") else None
+        if language not in ("rust", "python"):
+            return
+        from subagents.index.calls import return_type
+
+        for name in re.findall(r"[A-Z]\w{2,}", return_type(symbol, language)):
+            if name not in self._lazy:
+                self._lazy[name] = self._lazy_method(name)
+            method = self._lazy[name]
+            if method is None or key_of(method) == key_of(symbol):
+                continue
+            rows = self._sources.lines(symbol.path, symbol.start, min(symbol.end, symbol.start + 12))
+            line = next((number for number, row in rows if re.search(rf"\b{name}\b", row)), symbol.start)
+            self.graph.symbols.setdefault(key_of(method), method)
+            yield Edge(
+                caller=key_of(symbol),
+                callee=key_of(method),
+                path=symbol.path,
+                line=line,
+                certainty=VIA_CERTAINTY,
+                via=name,
+                returned=True,
+            )
+            return
+
+    def _lazy_method(self, owner: str) -> Symbol | None:
+        """The method of a type that is called by whoever waits for its values."""
+        for name in _LAZY_METHODS:
+            found = [s for s in self._index.definitions(f"{owner}.{name}", limit=4) if path_role(s.path) in self._roles]
+            exact = [s for s in found if s.qualified == f"{owner}.{name}" and s.kind in FUNCTION_KINDS]
+            if len(exact) == 1 and not self._promises(exact[0]):
+                return exact[0]
+        return None
 
     def _same_holder(self, name: str, path: str, line: int, row: str, caller: Symbol, call: Reference) -> bool:
         """Whether a call of `name` can mean the variable or field that the row stores something in.
@@ -745,4 +815,4 @@ def _kind_of(symbol: Symbol) -> tuple[str, str] | None:
 
 
 def ordered_by_line(edges: Iterable[Edge]) -> list[Edge]:
-    return sorted(edges, key=lambda e: (e.line, e.callee))
+    return sorted(edges, key=lambda e: (e.returned, e.line, e.callee))

@@ -128,6 +128,7 @@ class ChainFinder:
                 or len(callers) > 3
                 or key in graph.handed
                 or graph.matches[key].named
+                or key in graph.subjects
                 or graph.symbols[key].name.startswith("__")
             ):
                 roots.append(key)
@@ -431,6 +432,8 @@ class ChainFinder:
         score += (3.0 if dispatch else 1.0) * min(1.0, called) if self._question.target_terms else 0.0
         if self._graph.matches[root].named:
             score += 0.8
+        if root in self._graph.subjects:
+            score += 1.2
         return score
 
 

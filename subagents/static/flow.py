@@ -97,6 +97,8 @@ def _call_draft(chain: Chain, number: int, order: int, step: Step, also: Sequenc
         citations.append((caller.path, guard.line, guard.line))
     verb = "makes" if step.symbol.kind in TYPE_KINDS else "calls"
     how = f" through `{edge.via}`" if edge.via else ""
+    if edge.returned:
+        verb, how = f"returns `{edge.via}`, on which is called", ""
     sure = "" if edge.certainty >= SURE else " (the name has several definitions; this is the likeliest)"
     when = f", only if `{condition}`" if condition and guard and guard.kind == "condition" else ""
     return Draft(
@@ -116,6 +118,7 @@ def _call_draft(chain: Chain, number: int, order: int, step: Step, also: Sequenc
             "from": caller.qualified,
             "to": step.symbol.qualified,
             "via": edge.via,
+            "returned": edge.returned,
             "call_path": edge.path,
             "call_line": edge.line,
             "certainty": round(edge.certainty, 2),

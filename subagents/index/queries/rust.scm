@@ -25,6 +25,9 @@
 (call_expression function: (generic_function function: (scoped_identifier path: (_) @recv name: (identifier) @call)))
 (call_expression function: (generic_function function: (field_expression value: (_) @recv field: (field_identifier) @call)))
 (macro_invocation macro: (identifier) @call)
+; what stands in a macro's arguments is not parsed, but a call is written there as anywhere
+(token_tree [(self) (identifier)] @recv . "." . (identifier) @call . (token_tree))
+(token_tree (identifier) @recv . "::" . (identifier) @call . (token_tree))
 (struct_expression name: (type_identifier) @call)
 (struct_expression name: (scoped_type_identifier path: (_) @recv name: (type_identifier) @call))
 (impl_item trait: (type_identifier) @inherit type: (_) @recv)

@@ -142,6 +142,105 @@ int processCommand(client *c) {
 }
 
 
+LAZY = {
+    "Cargo.toml": '[package]\nname = "clock"\nversion = "1.0.0"\n',
+    "src/lib.rs": "pub mod doze;\npub mod users;\npub mod wheel;\n",
+    "src/doze.rs": """use crate::wheel::Entry;
+
+/// Waits until the time has come.
+pub fn doze(length: u64) -> Doze {
+    let entry = enter(length);
+    Doze::new_until(entry)
+}
+
+fn enter(length: u64) -> Entry {
+    let entry = Entry::default();
+    entry.set(length);
+    entry
+}
+
+pin_project! {
+    /// What `doze` returns.
+    pub struct Doze {
+        entry: Entry,
+    }
+}
+
+impl Doze {
+    fn new_until(entry: Entry) -> Doze {
+        let made = Doze { entry };
+        made.note();
+        made
+    }
+
+    fn note(&self) {
+        println!("made");
+        println!("noted");
+        println!("done");
+    }
+
+    fn poll_due(&mut self, context: &mut Context) -> Poll {
+        let entry = lend(self);
+        let due = entry.poll_due(context);
+        if due {
+            return Poll::Ready;
+        }
+        Poll::Pending
+    }
+}
+
+impl Future for Doze {
+    fn poll(&mut self, context: &mut Context) -> Poll {
+        match ready!(self.poll_due(context)) {
+            Poll::Ready => Poll::Ready,
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+""",
+    "src/wheel.rs": """pub struct Entry {
+    at: u64,
+}
+
+impl Entry {
+    pub fn set(&self, length: u64) {
+        register(self, length);
+        register(self, length + 1);
+        register(self, length + 2);
+    }
+
+    /// Whether the time of this entry has come.
+    pub fn poll_due(&self, context: &mut Context) -> bool {
+        let now = context.now();
+        let passed = now > self.at;
+        passed
+    }
+}
+
+pub struct Other {}
+
+impl Other {
+    pub fn poll_due(&self, context: &mut Context) -> bool {
+        false
+    }
+}
+""",
+    "src/users.rs": """use crate::doze::doze;
+
+pub fn interval(length: u64) {
+    loop {
+        doze(length);
+    }
+}
+
+pub fn backoff(length: u64) {
+    doze(length * 2);
+    interval(length);
+}
+""",
+}
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
@@ -163,6 +262,16 @@ async def test_a_handler_wrapped_in_layers_is_reached_through_the_field_it_ends_
 async def test_what_calls_the_entries_of_a_table_is_told_not_one_of_its_entries(tmp_path: Path, cache: Path) -> None:
     run = await explore(fixtures.write(tmp_path, TABLE), "How does a client command get executed?", cache)
     assert chain(run) == ["readFromClient", "processBuffer", "processCommand", "call"]
+
+
+async def test_what_a_function_returns_to_be_polled_is_told_with_what_polling_does(tmp_path: Path, cache: Path) -> None:
+    """The function asked for is the root, not who uses it; its type stands in a macro, a call in another's;
+    of three methods named alike the one is meant whose type the file imports."""
+    run = await explore(fixtures.write(tmp_path, LAZY), "How does doze work?", cache)
+    assert chain(run)[:2] == ["doze", "enter"]
+    assert chain(run)[-3:] == ["Doze.poll", "Doze.poll_due", "Entry.poll_due"]
+    assert "Doze.new_until" in chain(run)
+    assert "by who waits for the returned `Doze`" in run.answer.markdown
 
 
 @pytest.mark.parametrize(
