@@ -92,6 +92,9 @@ class Agent:
     diagnosed: list[str] = field(default_factory=list)
     """What was noticed about the cache; for reports."""
     _last_request: Request | None = None
+    _fixed_size: int = 0
+    _measured: tuple[Request, int] | None = None
+    """The request that was measured last, and its size: it is asked for more than once."""
     _cached_tokens: int = 0
     """What the last request read from the cache or wrote to it: as much has to be there for the next one."""
     _lines: dict[int, tuple[Finding, str]] = field(default_factory=dict)
@@ -107,6 +110,14 @@ class Agent:
     @property
     def history(self) -> History:
         return self.transcript.history
+
+    @property
+    def fixed_size(self) -> int:
+        """Uncalibrated tokens of tools and system, which no request changes."""
+        if not self._fixed_size:
+            fixed = assemble(self.fixed, History(opening="")).body
+            self._fixed_size = raw_tokens(fixed.get("tools", [])) + raw_tokens(fixed.get("system", []))
+        return self._fixed_size
 
     @property
     def budget_tokens(self) -> int:
@@ -194,8 +205,13 @@ class Agent:
 
     def raw_size(self, request: Request) -> int:
         """Uncalibrated tokens of what the model will be shown: with the API's own clearing, without what it clears."""
+        if self._measured is None or self._measured[0] is not request:
+            self._measured = (request, self._raw_size(request))
+        return self._measured[1]
+
+    def _raw_size(self, request: Request) -> int:
         body = request.body
-        total = raw_tokens(body.get("tools", [])) + raw_tokens(body.get("system", []))
+        total = self.fixed_size
         if self.history.edits.mode == "server":
             newest = self.history.next_number - 1
             pairs = tuple(clear_tool_results(self.history.pairs, before=newest))

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from subagents.claude.clearing import is_clearable
 from subagents.claude.history import History
 from subagents.claude.messages import (
     THINKING,
@@ -29,6 +28,7 @@ from subagents.claude.messages import (
     text_param,
     user_params,
 )
+from subagents.claude.sizes import is_clearable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from subagents.claude.history import ClearingMode, Edits, History
-from subagents.claude.messages import Pair, ToolResult
+from subagents.claude.messages import Pair
 from subagents.claude.prices import Prices
-from subagents.claude.tokens import text_tokens
+from subagents.claude.sizes import SizeMemo, is_clearable
 
-WORTH_CLEARING = 1.25
-"""A result is cleared only when it is this many times larger than its digest."""
 SWITCH_GAIN = 0.10
 """Another way of clearing is taken only when it saves this share: a switch rewrites the history once."""
 
@@ -36,12 +34,6 @@ def _cleared(pair: Pair) -> Pair:
         return pair
     results = tuple(replace(r, text=r.digest) if is_clearable(r) else r for r in pair.user.results)
     return replace(pair, user=replace(pair.user, results=results))
-
-
-def is_clearable(result: ToolResult) -> bool:
-    if result.keep or result.is_error or not result.digest or result.text == result.digest:
-        return False
-    return len(result.text) > WORTH_CLEARING * len(result.digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,32 +103,30 @@ def saving_share(figures: RunFigures, prices: Prices, mode: ClearingMode) -> flo
     return max(0.0, 1 - taken / cost.none) if cost.none else 0.0
 
 
-def figures_of(history: History, *, steps_ahead: float, window: int = 20) -> RunFigures:
+def figures_of(history: History, sizes: SizeMemo, *, steps_ahead: float, window: int = 20) -> RunFigures:
     """Means over the last `window` steps, mixed with the priors while there are fewer than five."""
     prior = RunFigures(steps_ahead=steps_ahead)
-    sample = [p for p in history.pairs[-window:] if p.user is not None]
+    sample = [sizes.of(p) for p in history.pairs[-window:] if p.user is not None]
     if not sample:
         return prior
-    results = digests = other = 0
-    for pair in sample:
-        assert pair.user is not None
-        for result in pair.user.results:
-            size = text_tokens(result.text)
-            results += size if is_clearable(result) else 0
-            digests += text_tokens(result.digest) if is_clearable(result) else 0
-            other += 0 if is_clearable(result) else size
-        other += text_tokens(pair.assistant.text) + 40 * len(pair.assistant.calls) + text_tokens(pair.user.state)
     n, k = len(sample), max(0, 5 - len(sample))
     return RunFigures(
-        results=(results + k * prior.results) / (n + k),
-        digests=(digests + k * prior.digests) / (n + k),
-        other=(other + k * prior.other) / (n + k),
+        results=(sum(s.results for s in sample) + k * prior.results) / (n + k),
+        digests=(sum(s.digests for s in sample) + k * prior.digests) / (n + k),
+        other=(sum(s.other_results + s.said for s in sample) + k * prior.other) / (n + k),
         steps_ahead=steps_ahead,
     )
 
 
 def next_clearing(
-    history: History, figures: RunFigures, prices: Prices, *, newest: int, budget_tokens: int, keep_steps: int = 2
+    history: History,
+    figures: RunFigures,
+    prices: Prices,
+    sizes: SizeMemo,
+    *,
+    newest: int,
+    budget_tokens: int,
+    keep_steps: int = 2,
 ) -> Edits:
     """The edits that hold for the request after step `newest`, by the mode they name.
 
@@ -148,22 +138,17 @@ def next_clearing(
         return edits.advanced(cleared=newest)
     if edits.mode == "batch":
         target = newest - keep_steps + 1
-        held = clearable_tokens(history, before=target)
+        held = clearable_tokens(history, sizes, before=target)
         trigger = min(policy_costs(figures, prices, keep_steps=keep_steps).batch_cycle_tokens, budget_tokens * 2 / 3)
         if target > edits.cleared and held >= trigger:
             return cut_before(history, cleared=target)
     return edits
 
 
-def clearable_tokens(history: History, *, before: int) -> int:
+def clearable_tokens(history: History, sizes: SizeMemo, *, before: int) -> int:
     """What clearing up to `before` would take out, in uncalibrated tokens."""
-    total = 0
-    for pair in history.kept:
-        if history.edits.cleared <= pair.number < before and pair.user is not None:
-            for result in pair.user.results:
-                if is_clearable(result):
-                    total += text_tokens(result.text) - text_tokens(result.digest)
-    return total
+    found = (sizes.of(p) for p in history.kept if history.edits.cleared <= p.number < before and p.user is not None)
+    return sum(one.results - one.digests for one in found)
 
 
 def cut_before(history: History, *, cleared: int) -> Edits:

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from subagents.claude.clearing import choose_mode, cut_before, figures_of, is_clearable, next_clearing, saving_share
+from subagents.claude.clearing import choose_mode, cut_before, figures_of, next_clearing, saving_share
 from subagents.claude.compaction import choose_boundary, compacted, full_text
 from subagents.claude.history import ClearingMode, Edits, History
-from subagents.claude.messages import Pair, ToolResult, UserTurn
+from subagents.claude.messages import ToolResult, UserTurn
 from subagents.claude.prices import Prices
+from subagents.claude.sizes import SizeMemo
 from subagents.claude.state_block import StateBlock
 from subagents.claude.tokens import text_tokens
 
 Pressure = Literal["clear", "compact", "compact_hard", "clear_newest"]
 """How hard to shrink when a request does not fit, in this order."""
+
+
+LEAST_CYCLE_STEPS = 16
+"""Compaction by price never comes sooner than so many steps after the last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +39,13 @@ class ContextPolicy:
     steps_ahead: float = 30.0
     keep_steps: int = 2
     """Newest steps that keep their results when a batch is cleared."""
-    compaction_keep_steps: int = 6
+    compaction_keep_steps: int = 3
     compaction_share: float = 0.7
     """Share of the input budget at which old steps are compacted in any case."""
-    summary_tokens: int = 1_000
-    state_tokens: int = 3_000
+    summary_tokens: int = 400
+    state_tokens: int = 1_000
+    """Both are written at each compaction and read at every step, about a fifth of a token's price a step: with three
+    times as much, a run of 120 steps costs 2.08 times one of 60; with this, twice. Measured in tests/bench."""
     whole_state_steps: int = 60
     """A whole state block is sent at least this often."""
 
@@ -53,6 +60,7 @@ class ContextKeeper:
     sent: StateBlock | None = None
     whole_at: int = -1
     deltas_tokens: int = 0
+    sizes: SizeMemo = field(default_factory=SizeMemo)
 
     def close(
         self, history: History, results: Sequence[ToolResult], notices: Sequence[str], state: StateBlock
@@ -91,12 +99,12 @@ class ContextKeeper:
     def saving(self, history: History) -> float:
         """Estimated share saved by the present way of clearing."""
         policy = self.policy
-        figures = figures_of(history, steps_ahead=policy.steps_ahead)
+        figures = figures_of(history, self.sizes, steps_ahead=policy.steps_ahead)
         return saving_share(figures, policy.prices, history.edits.mode)
 
     def _edits(self, history: History) -> Edits:
         policy = self.policy
-        figures = figures_of(history, steps_ahead=policy.steps_ahead)
+        figures = figures_of(history, self.sizes, steps_ahead=policy.steps_ahead)
         free = not history.has_bound_thinking
         mode = policy.clearing
         if mode == "auto":
@@ -115,6 +123,7 @@ class ContextKeeper:
             history,
             figures,
             policy.prices,
+            self.sizes,
             newest=newest,
             budget_tokens=policy.budget_tokens,
             keep_steps=policy.keep_steps,
@@ -133,18 +142,24 @@ class ContextKeeper:
         if len(history.kept) <= policy.compaction_keep_steps + 2:
             return False
         cleared = history.next_number - 1 if history.edits.mode == "server" else history.edits.cleared
-        sizes = [step_tokens(pair, cleared=pair.number < cleared) for pair in history.kept]
+        measured = [self.sizes.of(pair) for pair in history.kept]
+        sizes = [
+            one.cleared if pair.number < cleared else one.whole
+            for pair, one in zip(history.kept, measured, strict=True)
+        ]
         if sum(sizes) + text_tokens(history.edits.summary) > policy.compaction_share * policy.budget_tokens:
             return True
         old = [size for size, pair in zip(sizes, history.kept, strict=True) if pair.number < cleared]
         if not old:
             return False
         growth = sum(old) / len(old)
+        if sum(old) <= growth * (policy.compaction_keep_steps + LEAST_CYCLE_STEPS):
+            return False
         state = text_tokens(self.sent.render(max_tokens=policy.state_tokens)) if self.sent else 0
         kept = policy.summary_tokens + 2 * state + growth * policy.compaction_keep_steps
         prices = policy.prices
         cycle = math.sqrt(2 * prices.write_5m * kept * growth / max(prices.read, 1e-9))
-        return sum(old) > growth * policy.compaction_keep_steps + max(cycle, 16 * growth)
+        return sum(old) > growth * policy.compaction_keep_steps + cycle
 
     def _compacted(self, history: History, *, keep_steps: int) -> Edits:
         before = choose_boundary(history, keep_steps=keep_steps)
@@ -159,11 +174,13 @@ class ContextKeeper:
         bound = min(self.policy.state_tokens, self.policy.budget_tokens // 6)
         if self.sent is not None and not rebuilt and state.step - self.whole_at < self.policy.whole_state_steps:
             delta = state.delta_from(self.sent, said=said)
-            cost = text_tokens(delta) if delta else 0
+            if not delta:
+                self.sent = state if said else self.sent
+                return "", False
+            cost = text_tokens(delta)
             if self.deltas_tokens + cost <= max(400, text_tokens(state.render(max_tokens=bound))):
-                if delta or said:
-                    self.sent = state
-                    self.deltas_tokens += cost
+                self.sent = state
+                self.deltas_tokens += cost
                 return delta, False
         self.sent, self.whole_at, self.deltas_tokens = state, state.step, 0
         return state.render(max_tokens=bound), True
@@ -173,15 +190,3 @@ def recorded_by(results: Sequence[ToolResult]) -> set[str]:
     """Short ids of the findings that these calls recorded; see `tools.recording.record_finding` for the line."""
     lines = [r.log for r in results if r.tool == "record_finding" and not r.is_error and r.log]
     return {line.split()[1].rstrip(":") for line in lines if len(line.split()) > 1}
-
-
-def step_tokens(pair: Pair, *, cleared: bool) -> int:
-    """Uncalibrated tokens of one step as it is sent."""
-    total = text_tokens(pair.assistant.text) + 40 * len(pair.assistant.calls) + 10
-    for call in pair.assistant.calls:
-        total += text_tokens(str(call.input))
-    if pair.user is not None:
-        for result in pair.user.results:
-            total += text_tokens(result.digest if cleared and is_clearable(result) else result.text) + 12
-        total += sum(text_tokens(n) for n in pair.user.notices) + text_tokens(pair.user.state)
-    return total

@@ -15,6 +15,10 @@ from subagents.claude.tokens import text_tokens
 from subagents.prompts import defused
 
 OPEN, CLOSE = "<state>", "</state>"
+WHOLE_SHARE = 0.7
+"""Of the room for findings, where not all fit: for those that matter most, word for word."""
+SHORT_WORDS = 9
+"""Id and first words of the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,7 @@ class StateBlock:
             ("Files read:", self.read, 0.5),
             ("Searches made:", self.searched, 1.0),
         ):
-            part, used = _bounded(title, lines, int(room * share))
+            part, used = _bounded(title, lines, int(room * share), shorten=lines is self.findings)
             room -= used
             body += part
         if not self.findings:
@@ -75,20 +79,35 @@ def _added(before: Sequence[str], after: Sequence[str]) -> list[str]:
     return [line for line in after if line not in known]
 
 
-def _bounded(title: str, lines: Sequence[str], room: int) -> tuple[list[str], int]:
+def _bounded(title: str, lines: Sequence[str], room: int, *, shorten: bool = False) -> tuple[list[str], int]:
+    """As many lines as there is room for. `shorten`: where not all fit, the later ones by their first words."""
     if not lines:
         return [], 0
-    kept: list[str] = []
     used = text_tokens(title)
-    for line in lines:
-        cost = text_tokens(line) + 2
-        if used + cost > room:
-            break
-        used += cost
-        kept.append(f"- {line}")
+    kept = [f"- {line}" for line in _fitting(lines, room - used)]
+    if shorten and len(kept) < len(lines):
+        kept = [f"- {line}" for line in _fitting(lines, int((room - used) * WHOLE_SHARE))]
+        rest = room - used - sum(text_tokens(line) + 2 for line in kept)
+        kept += [f"- {line}" for line in _fitting([_short(line) for line in lines[len(kept) :]], rest)]
+    used += sum(text_tokens(line) + 2 for line in kept)
     if len(kept) < len(lines):
         kept.append(f"- ({len(lines) - len(kept)} more, all on record)")
     return [title, *kept], used
+
+
+def _fitting(lines: Sequence[str], room: int) -> list[str]:
+    kept: list[str] = []
+    for line in lines:
+        room -= text_tokens(line) + 2
+        if room < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+def _short(line: str) -> str:
+    words = line.split(" ")
+    return line if len(words) <= SHORT_WORDS else f"{' '.join(words[:SHORT_WORDS])} ..."
 
 
 def finding_line(finding: Finding) -> str:

@@ -7,7 +7,7 @@ tool result is lost. Results that equal their evidence are stored once, as evide
     open    opening text, model, hash of the fixed part; a later one begins the conversation anew
     reply   blocks as received, usage
     result  one tool result of an open step (only when several run side by side)
-    user    closes the step: its results not yet recorded, notices, state block, edits, seconds
+    user    closes the step: its results not yet recorded, notices, state block, edits, seconds (synced by the next)
     edit    edits made because a request did not fit; replaces the newest state block
     sent    a request is about to leave: if nothing follows, a crash lost its reply, and its cost is unknown, not zero
     refused it cost nothing after all
@@ -124,7 +124,11 @@ class Transcript:
         self.results[result.tool_use_id] = result
 
     def close(self, user: UserTurn, edits: Edits, *, seconds: float) -> None:
-        """Close the open step."""
+        """Close the open step.
+
+        Not synced: a process that dies loses nothing, and before anything that follows is acted on, the next reply is
+        synced and this with it. After a power cut in between, calls that only read are made again, and one request.
+        """
         body: dict[str, object] = {"k": "user", "n": self.history.next_number - 1, "s": round(seconds, 3)}
         fresh = [self._result_json(r) for r in user.results if r.tool_use_id not in self.results]
         if fresh:
@@ -135,7 +139,7 @@ class Transcript:
             body["state"], body["whole"] = user.state, user.state_whole
         if edits != self.history.edits:
             body["edits"] = _edits_json(edits, before=self.history.edits)
-        self.log.append(body)
+        self.log.append(body, sync=False)
         self._close(user, edits)
         self.seconds = seconds
 
@@ -311,11 +315,18 @@ def redact_record(body: object, redact: Callable[[object], object]) -> object:
 
     Nothing secret is in those: what a subagent is shown was redacted before it was shown.
     """
-    if not isinstance(body, Mapping) or "blocks" not in body:
+    if not isinstance(body, Mapping) or body.get("k") in _WITHOUT_TEXT:
+        return body
+    if "blocks" not in body:
         return redact(body)
     blocks = body["blocks"]
     assert isinstance(blocks, Sequence)
-    rest = redact({name: value for name, value in body.items() if name != "blocks"})
+    whole = ("blocks", "entry")
+    rest = redact({name: value for name, value in body.items() if name not in whole})
     assert isinstance(rest, dict)
     rest["blocks"] = [b if b.get("type") not in ("text", "tool_use") else redact(b) for b in blocks]
-    return rest
+    return {**rest, "entry": body["entry"]} if "entry" in body else rest
+
+
+_WITHOUT_TEXT = ("sent", "refused", "cost")
+"""Records of numbers and names of ours only."""

@@ -24,23 +24,24 @@ from tests.fake_api.reply import Reply
 from tests.fake_api.thread import FakeApi
 from tests.subagents.claude.world import make_repository, opened, session_on, settings_for
 
-LINES = 145
+LINES = 140
 """Of a file; about 2,500 tokens as the fake counts for the default model."""
 _FACT = re.compile(r"^ ?(\d+)\|.*(FACT-(\d+) is \w+)", re.MULTILINE)
 
 
 def files(steps: int) -> dict[str, str]:
+    """One file for each step, all of one size: a later step must not cost more because its file's number is longer."""
     made = {"README.md": "# Facts\n"}
     for n in range(steps):
-        lines = [f"value_{n}_{i} = compute_{n % 7}(order_{i}, limit={i})" for i in range(LINES)]
-        lines[(n * 37) % (LINES - 10) + 5] += f"  # FACT-{n} is word{n * 7919 % 100_003}"
-        made[f"facts/part{n}.py"] = "\n".join(lines) + "\n"
+        lines = [f"value_{n:03}_{i} = compute_{n % 7}(order_{i}, limit={i})" for i in range(LINES)]
+        lines[(n * 37) % (LINES - 10) + 5] += f"  # FACT-{n:03} is word{n * 7919 % 100_003:05}"
+        made[f"facts/part{n:03}.py"] = "\n".join(lines) + "\n"
     return made
 
 
 def look(n: int) -> reply.Block:
     """The n-th look: a range of a file that nothing can be trimmed from."""
-    return reply.tool("read_file", {"path": f"facts/part{n}.py", "start": 1, "end": LINES})
+    return reply.tool("read_file", {"path": f"facts/part{n:03}.py", "start": 1, "end": LINES})
 
 
 @dataclass
@@ -124,7 +125,7 @@ async def measure(steps: int, *, model: str, folder: Path, **options: Any) -> Re
             fixed["max_tokens"] = 4_000
             await asyncio.to_thread(naive, api, fixed, repository)
             theirs = api.totals
-    recovered = sum(f"FACT-{n} is word{n * 7919 % 100_003}." in claims for n in range(steps))
+    recovered = sum(f"FACT-{n:03} is word{n * 7919 % 100_003:05}." in claims for n in range(steps))
     read = ours.read_tokens / (ours.read_tokens + ours.write_tokens + ours.input_tokens)
     return Result(
         steps=steps,

@@ -59,7 +59,7 @@ class Walkers:
                 }
                 blocks.append(reply.tool("record_finding", claim))
         if call.turn < self.steps:
-            path = f"facts/part{first * self.steps + call.turn}.py"
+            path = f"facts/part{first * self.steps + call.turn:03}.py"
             blocks.append(reply.tool("read_file", {"path": path, "start": 1, "end": LINES}))
         return Reply(blocks) if blocks else reply.say("All facts are recorded.")
 
@@ -104,7 +104,7 @@ async def measure(*, agents: int, steps: int, model: str, folder: Path) -> Resul
         naive=input_cost(theirs),
         prefix_writes=prefix_writes(charges),
         facts=agents * steps,
-        recovered=sum(f"FACT-{n} is word{n * 7919 % 100_003}." in claims for n in range(agents * steps)),
+        recovered=sum(f"FACT-{n:03} is word{n * 7919 % 100_003:05}." in claims for n in range(agents * steps)),
         seconds=seconds,
     )
 
