@@ -59,6 +59,8 @@ _SCANNERS = {
 }  # fmt: skip
 _PROSE = frozenset({"markdown", "rst", "asciidoc", "text", None})
 _COMMENT_STARTS = b"#/"
+_HASH_SIGN = 35
+_THREE = frozenset({b'"""', b"'''"})
 
 
 @cache
@@ -77,11 +79,8 @@ def stretches(data: bytes, language: str | None) -> tuple[NDArray[np.int64], NDA
     ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
     fields = np.zeros(len(pieces), np.uint8)
     literals = pieces[1::2]
-    fields[1::2] = [
-        COMMENT if literal[0] in _COMMENT_STARTS or _is_docstring(literal, language) else STRING for literal in literals
-    ]
+    if language == "python":
+        fields[1::2] = [COMMENT if one[0] == _HASH_SIGN or one[:3] in _THREE else STRING for one in literals]
+    else:
+        fields[1::2] = [COMMENT if one[0] in _COMMENT_STARTS else STRING for one in literals]
     return ends, fields
-
-
-def _is_docstring(literal: bytes, language: str | None) -> bool:
-    return language == "python" and literal[1:3] in (b'""', b"''") and literal[1] == literal[0]

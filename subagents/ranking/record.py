@@ -47,7 +47,7 @@ _KINDS = {
 
 _HEADER = struct.Struct("<10I")
 """terms, pairs, lines, words, the four lengths, symbols, names."""
-_FOREIGN_MARK = re.compile(r"[^\w\x00-\x7f]")
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _NEWLINE = 10
 _WIDE_LINES = 65_000
 _SYMBOLS_LIMIT = 50_000
@@ -122,7 +122,8 @@ def _encode(sources: Sequence[Source]) -> list[bytes]:
     begins = np.cumsum(sizes) - sizes
 
     words = _vocabulary().words(data)
-    line = np.searchsorted(np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE), words.starts)
+    newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
+    line = _stretch_of(words.starts, np.append(newlines, len(data)))
     word_edges = np.append(np.searchsorted(words.starts, begins), len(words.starts))
     file = np.repeat(np.arange(len(sources)), np.diff(word_edges))
     field = _fields(texts, sources, begins, words.starts)
@@ -164,7 +165,13 @@ def _encode(sources: Sequence[Source]) -> list[bytes]:
 
 def _plain(text: str) -> bytes:
     """UTF-8 in which every byte beyond ASCII is part of a word."""
-    return (text if text.isascii() else _FOREIGN_MARK.sub(" ", text)).encode("utf-8", "replace")
+    data = text.encode("utf-8", "replace")
+    if len(data) == len(text):
+        return data
+    for character in set(b"".join(_BEYOND_ASCII.findall(data)).decode()):
+        if not character.isalnum():
+            data = data.replace(character.encode(), b" ")  # quicker than str.translate, which is slow beyond ASCII
+    return data
 
 
 def _fields(
@@ -176,7 +183,15 @@ def _fields(
     found = [stretches(text, source.language) for text, source in zip(texts, sources, strict=True)]
     ends = np.concatenate([own + begin for (own, _), begin in zip(found, begins, strict=True)])
     fields = np.concatenate([own for _, own in found])
-    return fields[np.searchsorted(ends, starts, "right")].astype(np.int64)
+    return fields[_stretch_of(starts, ends)].astype(np.int64)
+
+
+def _stretch_of(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each start the place of the first end beyond it; there are many more starts than ends, both in order."""
+    import numpy as np
+
+    before = np.searchsorted(starts, ends)
+    return np.repeat(np.arange(len(ends)), np.diff(before, prepend=0))
 
 
 def _terms_of(words: Words) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
@@ -279,7 +294,7 @@ def exact_name(name: str) -> int:
     return key_of("#" + name)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Names:
     terms: list[int]
     """Of the names of all definitions, with repetitions, and the exact names, each once."""
@@ -292,19 +307,34 @@ class _Names:
 
 
 def _names(symbols: Sequence[SymbolRow]) -> _Names:
-    made = _Names([], 0, [], [], [], [], [])
+    rows = symbols[:_SYMBOLS_LIMIT]
+    terms: list[int] = []
     exact: set[str] = set()
-    for name, qualified, kind, start, end, *_ in symbols[:_SYMBOLS_LIMIT]:
+    ends: list[int] = []
+    name_keys: list[int] = []
+    before, owner, owner_keys = "", "", frozenset[int]()
+    for row in rows:
+        name, qualified = row[0], row[1]
         own = keys(name)
-        made.terms += own
-        tail = qualified.rsplit(".", 2)[-2:]
+        terms += own
         exact.add(name)
-        exact.add(".".join(tail))
-        made.starts.append(start)
-        made.finishes.append(end)
-        made.kinds.append(_KINDS.get(kind, SMALL))
-        made.keys += {key for part in tail for key in keys(part)}
-        made.ends.append(len(made.keys))
-    made.length = len(made.terms)
-    made.terms += map(exact_name, exact)
-    return made
+        above, _, last = qualified.rpartition(".")
+        if above:
+            if above != before:
+                before, owner = above, above.rpartition(".")[2]
+                owner_keys = frozenset(keys(owner))
+            exact.add(f"{owner}.{last}")
+            name_keys += owner_keys.union(own if last == name else keys(last))
+        else:
+            exact.add(last)
+            name_keys += dict.fromkeys(own if last == name else keys(last))
+        ends.append(len(name_keys))
+    return _Names(
+        terms=[*terms, *map(exact_name, exact)],
+        length=len(terms),
+        starts=[row[3] for row in rows],
+        finishes=[row[4] for row in rows],
+        kinds=[_KINDS.get(row[2], SMALL) for row in rows],
+        ends=ends,
+        keys=name_keys,
+    )
