@@ -206,6 +206,8 @@ class Manifest:
     """Usage outside of tasks: planning, verification, answering."""
     rounds: tuple[RoundRecord, ...] = ()
     """What was added after the first question."""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """What was given to hold over the whole session, by name (`max_agents`): a resumed run keeps to it as well."""
     runs: int = 1
     """How often a process worked on it: 1, and one more with each resume."""
 
@@ -267,6 +269,10 @@ class Manifest:
         """Begin another round behind the phases there are."""
         new = RoundRecord(question=question, first_phase=self.last_phase + 1, kind=kind)
         return self._next(rounds=(*self.rounds, new), answer="none")
+
+    def with_limits(self, given: Mapping[str, float]) -> Manifest:
+        """Those given last count; what was not given again stays."""
+        return self._next(limits={**self.limits, **given}) if given else self
 
     def with_snapshot(self, snapshot: SnapshotRecord) -> Manifest:
         return self._next(snapshot=snapshot)
@@ -369,6 +375,7 @@ class Manifest:
             "overhead": dict(self.overhead),
             "usage": self.usage,
             "rounds": [one.to_dict() for one in self.rounds],
+            "limits": dict(self.limits),
             "runs": self.runs,
         }
 
@@ -404,6 +411,7 @@ class Manifest:
                 RoundRecord.from_dict(one, f"rounds[{n}]")
                 for n, one in enumerate(fields.items("rounds", limit=ROUNDS_LIMIT) if fields.has("rounds") else [])
             ),
+            limits=fields.numbers("limits", limit=100),
             runs=fields.integer("runs", low=1, high=1_000_000, default=1),
         )
         _check_references(manifest)

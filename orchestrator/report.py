@@ -58,6 +58,8 @@ class Report:
     coverage: CoverageReport
     usage: Mapping[str, float]
     redacted: Mapping[str, int]
+    stopped_by: str = ""
+    """The limit, or the subagents that did not finish, for which a partial answer is partial."""
 
 
 def to_document(report: Report) -> dict[str, object]:
@@ -133,7 +135,7 @@ def to_markdown(report: Report) -> str:
     """Answer, then coverage, then one line with snapshot, engine, cost and session."""
     parts = []
     if report.status == "partial":
-        parts.append(f"> **Partial answer.** {_why_partial(report)} `leadline resume {report.session}` goes on.\n")
+        parts.append(f"> **Partial answer.** {_why_partial(report)} {_goes_on(report)}\n")
     if report.answer is not None:
         parts.append(report.answer.markdown.strip())
     parts.append(_coverage_paragraph(report))
@@ -141,12 +143,29 @@ def to_markdown(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+_OPTIONS = {
+    "on subagents": "--max-agents",
+    "time": "--max-minutes",
+    "on cost": "--max-cost",
+    "on tokens": "--max-tokens",
+}
+"""Which limit is meant, by what its name in a report holds."""
+
+
+def _goes_on(report: Report) -> str:
+    option = next((option for said, option in _OPTIONS.items() if f"{said} " in report.stopped_by), "")
+    resume = f"leadline resume {report.session}"
+    return f"`{resume} {option} N` with a higher limit goes on." if option else f"`{resume}` goes on."
+
+
 def _why_partial(report: Report) -> str:
     unfinished = [t for t in report.tasks if t.status != "finished"]
     if not unfinished:
         return "A limit was reached before the last phase."
     reasons = dict.fromkeys(t.failure for t in unfinished if t.failure)
-    return f"{len(unfinished)} of {len(report.tasks)} subagents did not finish ({'; '.join(reasons) or 'not started'})."
+    limit = f"{report.stopped_by[:1].upper()}{report.stopped_by[1:]}: " if report.stopped_by.startswith("the ") else ""
+    rest = f"{len(unfinished)} of {len(report.tasks)} subagents did not finish ({'; '.join(reasons) or 'not started'})."
+    return limit + rest
 
 
 def _coverage_paragraph(report: Report) -> str:

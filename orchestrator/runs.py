@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -49,8 +49,27 @@ class Call:
 
     limits: RunLimits
     spending: SpendLimits = field(default_factory=SpendLimits)
+    given: Mapping[str, float] = field(default_factory=dict)
+    """Those limits that were given in this call, by name; the others are what the configuration says."""
     yes: bool = False
     agreed: Callable[[Estimate], bool] | None = None
+
+    def within(self, limits: Mapping[str, float]) -> Call:
+        """The same under the limits that a session holds."""
+        run, spend = self.limits, self.spending
+        return replace(
+            self,
+            limits=replace(
+                run,
+                max_agents=int(limits.get("max_agents", run.max_agents)),
+                max_minutes=limits.get("max_minutes", run.max_minutes),
+            ),
+            spending=replace(
+                spend,
+                max_cost=limits.get("max_cost", spend.max_cost),
+                max_tokens=int(limits["max_tokens"]) if "max_tokens" in limits else spend.max_tokens,
+            ),
+        )
 
     def approve(self, estimate: Estimate) -> None:
         """Raises UsageError unless somebody agrees to spend this much."""
@@ -211,7 +230,7 @@ def _go_on(
         dirty=manifest.snapshot.dirty,
     )
     root = root_of(session, manifest)
-    manifest = manifest.with_run()
+    manifest = manifest.with_limits(call.given).with_run()
     session.write_manifest(manifest)
     announce(session.id)
     _say_what_moved(root, pinned, view)
@@ -261,6 +280,7 @@ def _first_manifest(session: Session, snapshot: Snapshot, request: Request) -> M
         engine=request.engine,
         snapshot=SnapshotRecord(**asdict(snapshot.id)),
         scope=request.scope,
+        limits=request.call.given,
         created_at=now,
         updated_at=now,
     )
@@ -277,6 +297,7 @@ def _work(
     stopper: Stopper,
 ) -> Report:
     """Index, run the coordinator, keep the report. What ends early leaves a manifest that says how."""
+    call = call.within(manifest.limits)
     with workspace_of(snapshot, question=manifest.asked, cache_dir=settings.cache_dir, view=view) as workspace:
         workspace = replace(workspace, link=_linker(Path(manifest.root), snapshot.id))
         pads = SessionPads(session, snapshot, redactor)

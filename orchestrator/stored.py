@@ -240,6 +240,7 @@ def make_report(
         coverage=coverage,
         usage=manifest.usage,
         redacted=redacted,
+        stopped_by=manifest.failure if manifest.status == "stopped" else "",
     )
 
 

@@ -186,6 +186,12 @@ def test_head_may_move_and_resume_says_so_and_stays(leadline: Leadline, shop: Pa
 def test_a_limit_gives_a_partial_answer_that_resumes(leadline: Leadline, shop: Path) -> None:
     got = valid(leadline.json("explore", str(shop), QUESTION, "--max-agents", "2", code=5), "explore")
     assert got["status"] == "partial"
+    again = leadline.run("resume", got["session"])
+    assert again.returncode == 5, "a limit holds until another is given"
+    assert f"`leadline resume {got['session']} --max-agents N` with a higher limit goes on" in again.stdout
+    assert [t["id"] for t in leadline.json("show", got["session"], "--tasks")["tasks"]] == [
+        t["id"] for t in got["tasks"]
+    ]
     done = leadline.json("resume", got["session"], "--max-agents", "60")
     assert done["status"] == "answered"
     finished = {t["id"]: t["attempts"] for t in got["tasks"] if t["status"] == "finished"}

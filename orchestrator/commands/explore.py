@@ -23,6 +23,8 @@ from orchestrator.terminal import printable
 from orchestrator.view import View, make_view
 from subagents.codebase.repository import locate, repository_key
 
+_KEPT = ("max_agents", "max_minutes", "max_cost", "max_tokens")
+"""Options that hold for the whole session, resumed runs included."""
 _EXIT = {"answered": 0, "not_found": 0, "partial": 5}
 
 
@@ -73,7 +75,8 @@ def call_of(settings: Settings, options: Mapping[str, Any]) -> tuple[runs.Call, 
         ask_above_cost=settings.ask_above_cost,
         ask_above_tokens=settings.ask_above_tokens,
     )
-    call = runs.Call(limits=limits, spending=spending, yes=options["yes"], agreed=agreed_at_terminal())
+    given = {name: options[name] for name in _KEPT if options[name] is not None}
+    call = runs.Call(limits=limits, spending=spending, given=given, yes=options["yes"], agreed=agreed_at_terminal())
     return call, options["as_json"]
 
 
