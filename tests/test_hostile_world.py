@@ -235,7 +235,8 @@ def test_no_planted_secret_is_written_or_printed_and_citations_hold(leadline: Le
     assert [leak for text in outputs for leak in leaks(text.encode())] == []
     found = {
         str(path.relative_to(leadline.home)): leaks(path.read_bytes())
-        for path in (leadline.home / "state").rglob("*")
+        for folder in ("state", "cache")
+        for path in (leadline.home / folder).rglob("*")
         if path.is_file() and "snapshot.git" not in path.parts
     }
     assert {name: what for name, what in found.items() if what} == {}

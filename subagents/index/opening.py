@@ -202,9 +202,10 @@ class _Opening:
         return self.build()
 
     def tidy(self) -> None:
-        """Remove indexes of other versions that nobody has touched for long."""
+        """Remove indexes of earlier formats, and those of other versions that nobody has touched for long."""
         oldest = time.time() - _STALE_DAYS * 86400
         for other in self.folder.glob("index-*.sqlite"):
-            if other.name != self.name and other.stat().st_mtime < oldest:
+            is_earlier = other.name.split("-")[1] in map(str, range(FORMAT))
+            if is_earlier or (other.name != self.name and other.stat().st_mtime < oldest):
                 remove(other)
                 other.with_suffix(".lock").unlink(missing_ok=True)

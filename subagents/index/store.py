@@ -18,8 +18,8 @@ from pathlib import Path
 
 from manifests.errors import EngineError
 
-FORMAT = 1
-"""Number of the schema below; part of the file's name."""
+FORMAT = 2
+"""Number of the schema below; part of the file's name. Before 2, what is kept of a file was not redacted."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any, Protocol
 
+from scratch.redaction import redact_text
 from subagents.codebase.textfile import (
     TEXT_LIMIT_BYTES,
     classify,
@@ -107,7 +108,8 @@ def not_worth_indexing(path: str, data: bytes) -> Skipped | None:
 def process(path: str, data: bytes | Skipped) -> tuple[BlobRecord, FileFacts | None]:
     """All that the index keeps of one file's bytes, and what its extras are made of, if it was read.
 
-    `path` only decides the language.
+    `path` only decides the language. Secrets are removed before anything is looked at, so none is in what is kept, in
+    whatever form; what replaces them keeps the lines where they are.
     """
     if isinstance(data, Skipped):
         return BlobRecord(None, 0, data.reason, data.detail), None
@@ -123,11 +125,12 @@ def process(path: str, data: bytes | Skipped) -> tuple[BlobRecord, FileFacts | N
     if decoded is None:
         return BlobRecord(language, lines, "binary"), None
     encoding, text = decoded
+    text, secrets = redact_text(text)
     extracted = Extracted()
     reason = "no_grammar" if lacks_grammar(language) else ""
     detail = f"{language}: read as plain words" if reason else ""
     if language is not None and has_grammar:
-        if encoding != "utf-8" or data.startswith(b"\xef\xbb\xbf"):
+        if secrets or encoding != "utf-8" or data.startswith(b"\xef\xbb\xbf"):
             data = text.encode("utf-8", "replace")
             lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
         extracted = extract(data, language)
