@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -11,6 +12,11 @@ def main() -> None:
     """Entry point of the `leadline` command. Exit codes: docs/cli.md."""
     # Starting a thread for each core costs numpy's import 30 ms, and ranking multiplies small matrices only.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from orchestrator.streams import mend
+
+    if not mend():
+        print("leadline: standard output is closed\n  send it to a file, or to /dev/null", file=sys.stderr)
+        sys.exit(2)
     sys.exit(run(sys.argv[1:]))
 
 
@@ -39,6 +45,10 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except (BrokenPipeError, SystemExit):  # click turns the first into the second
         return _closed_pipe()
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return _report_bug(error)
+        return _no_space(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug is reported, never a traceback
         return _report_bug(error)
     return code if isinstance(code, int) else 0
@@ -65,5 +75,20 @@ def _report_bug(error: Exception) -> int:
 
 def _closed_pipe() -> int:
     """The reader of our output went away (`| head`): nothing to say, and nobody to say it to."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    from orchestrator.streams import drop_output
+
+    drop_output()
     return 141
+
+
+def _no_space(error: OSError) -> int:
+    """Not the state, whose errors say so themselves: the temporary folder, or what standard output is sent to."""
+    import tempfile
+
+    from orchestrator.streams import drop_output
+
+    where = f"{error.filename!r}" if error.filename else f"standard output, or in {tempfile.gettempdir()!r} (TMPDIR)"
+    print(f"leadline: {error.strerror}: {where}", file=sys.stderr)
+    print("  free some space there; an answer is kept in its session: leadline sessions", file=sys.stderr)
+    drop_output()
+    return 3

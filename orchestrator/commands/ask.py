@@ -13,6 +13,7 @@ from orchestrator import runs, stored
 from orchestrator.commands.explore import call_of, reported
 from orchestrator.output import print_text, say
 from orchestrator.settings import Settings, load_settings
+from orchestrator.streams import readable
 from orchestrator.terminal import printable
 
 HELP = "/findings  /cost  /context  /compact  /quit; anything else is a question"
@@ -32,7 +33,7 @@ def ask(*, session: str, question: str | None, quiet: bool, **options: Any) -> i
         )
 
     if question is not None:
-        return one(question)
+        return one(readable(question))
     return _Prompt(settings, entry, one).run()
 
 

@@ -12,6 +12,8 @@ from orchestrator.opening import indexed, opened
 from orchestrator.output import print_json, print_text
 from orchestrator.report import snapshot_document
 from orchestrator.settings import load_settings
+from orchestrator.streams import readable
+from orchestrator.terminal import printable_line
 from orchestrator.view import make_view
 from subagents.codebase.types import FileHit
 
@@ -80,7 +82,7 @@ def _query(query: str | None, query_file: str | None) -> str:
     if (query is None) == (query_file is None):
         raise UsageError("give a query, or --query-file FILE", hint='for example: leadline find . "where is retry set"')
     if query_file is None:
-        text = query or ""
+        text = readable(query or "")
     else:
         try:
             data = sys.stdin.buffer.read(_LONGEST_QUERY + 1) if query_file == "-" else _head(Path(query_file))
@@ -121,8 +123,9 @@ def _hit_document(hit: FileHit) -> dict[str, object]:
 
 
 def _hit_text(number: int, hit: FileHit) -> str:
-    lines = [f"{number:3}. {hit.path}  {hit.score:.2f}"]
+    path = printable_line(hit.path)
+    lines = [f"{number:3}. {path}  {hit.score:.2f}"]
     if hit.reasons:
         lines.append(f"       {'; '.join(hit.reasons)}")
-    lines += [f"       {hit.path}:{s.symbol.start}  {s.symbol.kind} {s.symbol.qualified}" for s in hit.symbols[:5]]
+    lines += [f"       {path}:{s.symbol.start}  {s.symbol.kind} {s.symbol.qualified}" for s in hit.symbols[:5]]
     return "\n".join(lines)

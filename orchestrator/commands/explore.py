@@ -19,6 +19,7 @@ from orchestrator.output import print_json, print_text, say
 from orchestrator.report import Report, to_document, to_markdown
 from orchestrator.settings import Settings, load_settings
 from orchestrator.spend import Estimate, SpendLimits
+from orchestrator.streams import readable
 from orchestrator.terminal import printable
 from orchestrator.view import View, make_view
 from subagents.codebase.repository import locate, repository_key
@@ -35,7 +36,7 @@ def explore(*, repo: str, question: str, engine: str, scope: Sequence[str], quie
     if not quiet:
         say(f"engine {name}: {why}")
     call, as_json = call_of(settings, options)
-    request = runs.Request(repo=Path(repo), question=question, engine=name, scope=tuple(scope), call=call)
+    request = runs.Request(repo=Path(repo), question=readable(question), engine=name, scope=tuple(scope), call=call)
     return reported(lambda view, announce: runs.start(request, settings, view, announce), as_json=as_json, quiet=quiet)
 
 

@@ -20,10 +20,12 @@ NO_MODEL = (
 )
 
 
-def compose(question: Question, findings: Sequence[Finding], coverage: Coverage, absent: Absent) -> Answer:
+def compose(
+    question: Question, findings: Sequence[Finding], coverage: Coverage, absent: Absent, every_path: Sequence[str]
+) -> Answer:
     facts = Facts(findings)
     paths = sorted({c.path for f in findings for c in f.citations})
-    names = Names(paths)
+    names = Names(paths, every_path)
     names.register(sorted({s for f in findings for s in f.symbols}))
     writer = Writer(names)
     write = _shape(question, facts)
@@ -32,7 +34,7 @@ def compose(question: Question, findings: Sequence[Finding], coverage: Coverage,
         writer.end_paragraph("Not found")
     found = not absent.is_all and write(question, facts, writer)
     if not found:
-        writer = Writer(Names(paths))
+        writer = Writer(Names(paths, every_path))
         _not_found(question, facts, writer, coverage, absent)
     writer.end_paragraph()
     writer.block(_note(facts))

@@ -107,7 +107,7 @@ class StaticEngine:
 
         def made() -> Answer:
             question = parse_question(workspace.question)
-            return compose(question, findings, coverage, absent_names(question, workspace))
+            return compose(question, findings, coverage, absent_names(question, workspace), workspace.index.paths())
 
         return await asyncio.to_thread(made)
 

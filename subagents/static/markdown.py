@@ -18,9 +18,16 @@ def plain(text: str) -> str:
     return "".join(c for c in folded if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 
 
+def visible(text: str) -> str:
+    """A path on one line: what cannot be seen in it is written as an escape, so that no other path can be meant."""
+    return "".join(
+        c if c == " " or c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
+
+
 def code(text: str) -> str:
-    """A code span that holds exactly this text, backticks included."""
-    text = plain(text)
+    """A code span that holds exactly this text, backticks included; what cannot be seen is written as an escape."""
+    text = visible(re.sub(r"[ \t]+", " ", text.strip()))
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") or not text else ""

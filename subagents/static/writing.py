@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from subagents.engine import Answer, Statement
 from subagents.static.drafts import listing
-from subagents.static.markdown import cell, code, label, plain
+from subagents.static.markdown import cell, code, label, visible
 
 
 class Names:
-    """First mention in full, later ones short where that stays unambiguous."""
+    """First mention in full, later ones short where no other path of the snapshot could be meant."""
 
-    def __init__(self, paths: Iterable[str] = ()) -> None:
+    def __init__(self, paths: Iterable[str] = (), every: Iterable[str] = ()) -> None:
         self._seen_paths: set[str] = set()
-        self._short = _shortest(paths)
+        self._short = _shortest(paths, every)
         self._simple: dict[str, set[str]] = {}
         self._seen_symbols: set[str] = set()
 
@@ -27,10 +27,10 @@ class Names:
         """`src/flask/app.py:1566` at first, `app.py:1566` later."""
         shown = self._short.get(path, path) if path in self._seen_paths else path
         self._seen_paths.add(path)
-        return plain(f"{shown}:{line}" + (f"-{end}" if end > line else ""))
+        return visible(f"{shown}:{line}" + (f"-{end}" if end > line else ""))
 
     def full(self, path: str, line: int, end: int = 0) -> str:
-        return plain(f"{path}:{line}" + (f"-{end}" if end > line else ""))
+        return visible(f"{path}:{line}" + (f"-{end}" if end > line else ""))
 
     def symbol(self, qualified: str) -> str:
         simple = qualified.rpartition(".")[2]
@@ -40,16 +40,18 @@ class Names:
         return code(qualified)
 
 
-def _shortest(paths: Iterable[str]) -> dict[str, str]:
-    """For each path its shortest tail that no other of the paths ends in."""
-    every = sorted(set(paths))
+def _shortest(paths: Iterable[str], every: Iterable[str]) -> dict[str, str]:
+    """For each path its shortest tail that no other one, of these and of `every`, ends in."""
+    wanted = sorted(set(paths))
+    names = {path.rpartition("/")[2] for path in wanted}
+    alike = {path for path in every if path.rpartition("/")[2] in names}
     tails: dict[str, set[str]] = {}
-    for path in every:
+    for path in alike.union(wanted):
         parts = path.split("/")
         for n in range(1, len(parts) + 1):
             tails.setdefault("/".join(parts[-n:]), set()).add(path)
     short = {}
-    for path in every:
+    for path in wanted:
         parts = path.split("/")
         candidates = ("/".join(parts[-n:]) for n in range(1, len(parts) + 1))
         short[path] = next((tail for tail in candidates if len(tails[tail]) == 1), path)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from subagents.static.writing import Names
 from tests.subagents.static import fixtures
 from tests.subagents.static.harness import Run, explore
 
@@ -172,6 +173,19 @@ async def test_same_question_gives_the_same_answer_whatever_starts_first(
     assert [s.findings for s in first.answer.statements] == [s.findings for s in second.answer.statements]
     assert {f.id for f in first.findings} == {f.id for f in second.findings}
     assert {t.id for t, _ in first.tasks} == {t.id for t, _ in second.tasks}
+
+
+async def test_a_path_is_printed_so_that_no_other_can_be_meant(tmp_path: Path, cache: Path) -> None:
+    code = "class Parcel:\n    def deliver_parcel(self):\n        return open_door()\n\n\ndef open_door():\n    return 1\n"
+    folder = fixtures.write(
+        tmp_path,
+        {"a/new\nline.py": code, "a/esc\x1b[31m.py": "x = 1\n", "b/door.py": "y = 1\n", "c/door.py": "z = 1\n"},
+    )
+    run = await explore(folder, "What is Parcel?", cache)
+    assert "a/new\\nline.py:1-3" in run.answer.markdown
+    names = Names(["b/door.py", "d/gate.py"], ["b/door.py", "c/door.py", "d/gate.py"])
+    assert [names.at("b/door.py", 1), names.at("b/door.py", 2)] == ["b/door.py:1", "b/door.py:2"]
+    assert [names.at("d/gate.py", 1), names.at("d/gate.py", 2)] == ["d/gate.py:1", "gate.py:2"]
 
 
 async def test_hostile_names_stay_names(tmp_path: Path, cache: Path) -> None:
