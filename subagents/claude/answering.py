@@ -18,12 +18,14 @@ from subagents.claude.tokens import text_tokens
 from subagents.engine import Answer, Coverage, Statement, Workspace
 from subagents.prompts import as_data, render
 
+MOST_STATEMENTS = 60
 ANSWER_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "found": {"type": "boolean", "description": "Whether the findings answer the question."},
         "statements": {
             "type": "array",
+            "description": f"At most {MOST_STATEMENTS}, fewer if that says it.",
             "items": {
                 "type": "object",
                 "properties": {
@@ -38,7 +40,6 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
     "required": ["found", "statements"],
     "additionalProperties": False,
 }
-MOST_STATEMENTS = 60
 SHORTEST_ID = 9
 """Characters of an id that are enough when they name one finding."""
 _TEXT_LIMIT = 4_000

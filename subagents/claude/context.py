@@ -37,6 +37,8 @@ class ContextPolicy:
     server_side: bool = False
     """The model's capabilities report tool-result clearing of its own."""
     steps_ahead: float = 30.0
+    max_steps: int | None = None
+    """The task's limit: what pays only later than that does not pay."""
     keep_steps: int = 2
     """Newest steps that keep their results when a batch is cleared."""
     compaction_keep_steps: int = 3
@@ -134,7 +136,8 @@ class ContextKeeper:
         return edits
 
     def _compaction_is_due(self, history: History) -> bool:
-        """By price: what stands cleared has grown to a whole cycle. By need: the steps fill their share of the budget.
+        """By price: what stands cleared has grown to a whole cycle, and the run is expected to last until it is earned
+        back. By need: the steps fill their share of the budget.
 
         The cycle is the one of `clearing.policy_costs`, over what a compaction keeps.
         """
@@ -159,7 +162,16 @@ class ContextKeeper:
         kept = policy.summary_tokens + 2 * state + growth * policy.compaction_keep_steps
         prices = policy.prices
         cycle = math.sqrt(2 * prices.write_5m * kept * growth / max(prices.read, 1e-9))
-        return sum(old) > growth * policy.compaction_keep_steps + cycle
+        if sum(old) <= growth * policy.compaction_keep_steps + cycle:
+            return False
+        saved_a_step = prices.read * (sum(old) + text_tokens(history.edits.summary) - kept)
+        return self._steps_left(history) * saved_a_step > prices.write_5m * kept
+
+    def _steps_left(self, history: History) -> float:
+        """About how long this goes on: as long again as it has, as far as its limit lets it."""
+        taken = history.next_number
+        most = self.policy.max_steps
+        return min(self.policy.steps_ahead, taken, taken if most is None else max(0, most - taken))
 
     def _compacted(self, history: History, *, keep_steps: int) -> Edits:
         before = choose_boundary(history, keep_steps=keep_steps)

@@ -336,6 +336,7 @@ class ClaudeEngine:
             clearing=settings.clearing,
             server_side=server_side.wanted(settings, facts),
             steps_ahead=min(30.0, limits.max_turns / 2),
+            max_steps=limits.max_turns,
         )
 
     def _server_edits(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import tempfile
 import time
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from tests.bench.claude_cost import LINES, files, input_cost, naive
 from tests.fake_api import reply
 from tests.fake_api.ledger import Charge, Totals
 from tests.fake_api.models.base import Call, block_text
-from tests.fake_api.models.planner import Planner
+from tests.fake_api.models.planner import FINDING_ID
 from tests.fake_api.reply import Reply
 from tests.fake_api.thread import FakeApi
 from tests.subagents.claude.world import World, make_repository, opened, session_on, settings_for
@@ -35,11 +36,10 @@ class Walkers:
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
-        self.planner = Planner()
 
     def reply(self, call: Call) -> Reply:
         if call.output_schema is not None:
-            return self.planner.reply(call)
+            return _answer(call)
         first = int(
             next(w for w in call.user_text().split() if w.startswith("AGENT-")).removeprefix("AGENT-").strip(".,?")
         )
@@ -62,6 +62,14 @@ class Walkers:
             path = f"facts/part{first * self.steps + call.turn:03}.py"
             blocks.append(reply.tool("read_file", {"path": path, "start": 1, "end": LINES}))
         return Reply(blocks) if blocks else reply.say("All facts are recorded.")
+
+
+def _answer(call: Call) -> Reply:
+    """Ten statements that rest on all findings together."""
+    ids = list(dict.fromkeys(FINDING_ID.findall(call.text())))
+    parts = [ids[n::10] for n in range(min(10, len(ids)))]
+    statements = [{"text": f"Part {n} of the facts.", "findings": part} for n, part in enumerate(parts, 1)]
+    return reply.say(json.dumps({"found": True, "statements": statements}))
 
 
 @dataclass(frozen=True, kw_only=True)
