@@ -103,15 +103,17 @@ def never_reads(entries: Iterable[Entry], *, after: int = 4) -> bool:
 
 
 def entry_to_json(entry: Entry) -> dict[str, Any]:
+    """Without what is unknown, and without what is nothing and reads as nothing: it is written at every step."""
     usage = {name: getattr(entry.usage, name) for name in Usage.__slots__ if getattr(entry.usage, name) is not None}
-    return {
-        "task": entry.task,
-        "turn": entry.turn,
-        "kind": entry.kind,
-        "usage": usage,
-        "bound": [entry.bound_input, entry.bound_output],
-        "cleared": entry.cleared,
-    }
+    usage = {name: value for name, value in usage.items() if value or name not in ("extra_input", "extra_output")}
+    body: dict[str, Any] = {"task": entry.task, "turn": entry.turn, "kind": entry.kind}
+    if usage:
+        body["usage"] = usage
+    if entry.unknown:  # else nobody asks for a bound
+        body["bound"] = [entry.bound_input, entry.bound_output]
+    if entry.cleared:
+        body["cleared"] = True
+    return body
 
 
 def entry_from_json(body: object) -> Entry:
@@ -127,12 +129,13 @@ def entry_from_json(body: object) -> Entry:
 
 
 def _entry(body: Any) -> Entry:
+    bound = body.get("bound", (0, 0))
     return Entry(
         task=str(body["task"]),
         turn=int(body["turn"]),
         kind=body["kind"],
-        usage=Usage(**{name: int(value) for name, value in body["usage"].items()}),
-        bound_input=int(body["bound"][0]),
-        bound_output=int(body["bound"][1]),
-        cleared=bool(body["cleared"]),
+        usage=Usage(**{name: int(value) for name, value in body.get("usage", {}).items()}),
+        bound_input=int(bound[0]),
+        bound_output=int(bound[1]),
+        cleared=bool(body.get("cleared", False)),
     )

@@ -176,10 +176,17 @@ class Transcript:
 
     def _result_json(self, result: ToolResult) -> dict[str, object]:
         body = result_to_json(result)
+        if result.tool == self._called(result.tool_use_id):
+            del body["tool"]
         if result.evidence and len(result.text) > 400 and self._is_evidence(result):
-            body["text"] = ""
+            del body["text"]
             body["same"] = True
         return body
+
+    def _called(self, call_id: str) -> str:
+        """Name of the tool that the open step called by this id; empty for none."""
+        pair = self.open_pair
+        return next((call.name for call in pair.assistant.calls if call.id == call_id), "") if pair else ""
 
     def _is_evidence(self, result: ToolResult) -> bool:
         import hashlib
@@ -292,7 +299,7 @@ class Transcript:
         self.history = replace(self.history, pairs=pairs, edits=edits)
 
     def _result_from(self, body: Mapping[str, Any]) -> ToolResult:
-        result = result_from_json(body)
+        result = result_from_json({"text": "", "tool": self._called(str(body["id"])), **body})
         if body.get("same"):
             data = self.evidence(result.evidence)
             result = replace(result, text=data.decode("utf-8", "surrogatepass"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -159,7 +160,10 @@ def test_the_ledger_adds_up_known_figures_and_bounds_unknown_ones() -> None:
     assert (sums.requests, sums.uncached, sums.write, sums.read, sums.output) == (3, 13, 100, 1_000, 7)
     assert sums.input_equivalents == 13 + 125 + 100
     assert (sums.unknown_requests, sums.bound_input, sums.bound_output) == (2, 500, 100)
-    assert [entry_from_json(entry_to_json(e)) for e in entries] == entries
+    back = [entry_from_json(entry_to_json(e)) for e in entries]
+    assert totals(back, Prices(per_million=2.0)) == sums
+    assert back[1:] == entries[1:]
+    assert back[0] == replace(entries[0], bound_input=0, bound_output=0), "of what is known nobody asks for a bound"
 
 
 def test_a_cache_that_is_written_and_never_read_is_noticed() -> None:
