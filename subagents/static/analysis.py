@@ -30,6 +30,7 @@ from subagents.static.chain import LOW_PRICE, PRICE, Chain, ChainFinder
 from subagents.static.flow import Tools
 from subagents.static.grep import Grep
 from subagents.static.meaning import Meaning
+from subagents.static.mentions import Mentions, mentions_of
 from subagents.static.prose import candidates, paragraphs, telling_names
 from subagents.static.question import Question, parse_question
 from subagents.static.relevance import Relevance, name_words, term_match
@@ -63,6 +64,7 @@ class Analysis:
         self._chains: list[Chain] | None = None
         self._price = PRICE
         self._targets: list[Target] | None = None
+        self._mentions: dict[str, Mentions] = {}
 
     @cached_property
     def tools(self) -> Tools:
@@ -104,8 +106,23 @@ class Analysis:
     def targets(self) -> list[Target]:
         with self._lock:
             if self._targets is None:
-                self._targets = resolve(self.question, self.workspace.index, self.workspace.finder)
+                self._targets = resolve(self.question, self.workspace.index, self.workspace.finder, self._written)
             return self._targets
+
+    def mentions(self, name: str) -> Mentions:
+        """Lines of code, settings and templates that name it, whatever it is."""
+        with self._lock:
+            if name not in self._mentions:
+                paths = [p for p in self.workspace.index.paths() if path_role(p) not in ("vendored", "docs")]
+                self._mentions[name] = mentions_of(name, self.workspace.index, self.sources, self.grep, paths)
+            return self._mentions[name]
+
+    def _written(self, name: str) -> tuple[str, ...]:
+        """Files of code that write this name, unless they import it from elsewhere."""
+        mentions = self.mentions(name)
+        if mentions.imported:
+            return ()
+        return tuple(dict.fromkeys(m.path for m in mentions.found if path_role(m.path) in ("code", "config")))
 
     def seeds(self) -> list[tuple[Symbol, float]]:
         """Functions to grow the call graph from, best first: named ones, ranked ones, methods of ranked classes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from subagents.static import answer_common
-from subagents.static.drafts import listing, plural
+from subagents.static.drafts import a, listing, plural
 from subagents.static.facts import Fact, Facts
 from subagents.static.markdown import code, prose
 from subagents.static.question import Question
@@ -15,10 +15,15 @@ from subagents.static.writing import Arrow, Writer, codes, diagram
 _VERBS = {
     "import": ("imports it", "import it"),
     "call": ("calls it", "call it"),
-    "name": ("mentions it without calling", "mention it without calling"),
+    "name": ("mentions it", "mention it"),
     "maybe": ("calls something of that name", "call something of that name"),
     "inherit": ("extends it", "extend it"),
+    "text": ("names it without a call", "name it without a call"),
+    "alias": ("reads or names what stands for it", "read or name what stands for it"),
 }
+
+
+_HOW = {"import": "imports", "call": "calls", "name": "mentions", "maybe": "may call", "text": "names"}
 
 
 def write(question: Question, facts: Facts, writer: Writer) -> bool:
@@ -44,7 +49,7 @@ def write(question: Question, facts: Facts, writer: Writer) -> bool:
         ]
         more = fact.number("count") - len(shown)
         writer.bullets(
-            f"What extends {code(fact.text('target'))}",
+            f"What {'implements' if fact.flag('implements') else 'extends'} {code(fact.text('target'))}",
             [(", ".join(shown) + (f" and {more} more" if more > 0 else ""), [fact.id])],
         )
     if question.kind == "impact":
@@ -68,7 +73,9 @@ def _short(question: Question, facts: Facts, target: Fact | None, number: int, w
         if target.text("target") == "symbol":
             where = names.at(target.text("path"), target.number("line"), target.number("end"))
             doc = f": “{prose(shorten(target.text('doc'), 120)).rstrip('.')}”" if target.text("doc") else ""
-            writer.say(f"{name} is a {target.text('kind')} at {where}{doc}.", [target.id])
+            writer.say(f"{name} is {a(target.text('kind'))} at {where}{doc}.", [target.id])
+        elif target.text("target") == "name":
+            _key(facts, target, number, writer)
         elif target.text("target") == "file":
             where = names.full(target.text("path"), target.number("line"))
             defines = f", which defines {codes(target.texts('defines'), 5)}" if target.texts("defines") else ""
@@ -76,24 +83,26 @@ def _short(question: Question, facts: Facts, target: Fact | None, number: int, w
         elif target.text("target") == "package":
             writer.say(f"{name} is a folder of {plural(target.number('files'), 'file')}.", [target.id])
     parts = []
-    for how in ("call", "import", "name"):
+    written = target is not None and target.text("target") == "name"
+    for how in ("call", "import", "name", "text"):
         total = totals.get(how)
         if total is None:
             continue
-        code_files = total.number("files") - total.number("tests")
-        at_least = "at least " if total.flag("truncated") else ""
-        verb = _VERBS[how][0 if code_files == 1 else 1]
-        tests = f" (and {plural(total.number('tests'), 'file')} of tests or examples)" if total.number("tests") else ""
-        parts.append(f"{at_least}{plural(code_files, 'file')} of code{tests} {verb}")
+        parts.append(_counted(total, _VERBS[how] if not written else ("names it", "name it")))
     for fact in facts.of_number("subclasses", number):
         count = fact.number("count")
-        parts.append(f"{plural(count, 'class', 'classes')} {'extends' if count == 1 else 'extend'} it")
+        verb = "implement" if fact.flag("implements") else "extend"
+        shown = [str(r.get("symbol")) for r in fact.rows("shown")]
+        shown += [""] * (count - len(shown))
+        parts.append(f"{plural(count, 'type')} {verb}{'s' if count == 1 else ''} it ({codes(shown, 4)})")
         ids.append(fact.id)
     if parts:
         writer.say(f"{_capital(listing(parts))}.", ids)
     elif target is not None:
-        writer.say("Nothing in this snapshot calls, imports or extends it by name.", [target.id])
-    biggest = [f for f in facts.of_number("group", number) if not f.flag("test") and f.text("how") != "maybe"][:3]
+        _alone(facts, target, number, writer)
+    biggest = [
+        f for f in facts.of_number("group", number) if not f.flag("test") and f.text("how") not in ("maybe", "alias")
+    ][:3]
     if biggest:
         said = [
             f"{code(f.text('package'))} ({plural(f.number('lines'), 'line')} in "
@@ -101,6 +110,8 @@ def _short(question: Question, facts: Facts, target: Fact | None, number: int, w
             for f in _by_package(biggest)
         ]
         writer.say(f"Most of it lies in {listing(said)}.", [f.id for f in biggest])
+    for stand_in in facts.of_number("stand-in", number):
+        _stand_in(facts, stand_in, number, writer)
     maybe = totals.get("maybe")
     if maybe is not None and target is not None:
         writer.say(
@@ -109,6 +120,59 @@ def _short(question: Question, facts: Facts, target: Fact | None, number: int, w
             "that may be this or another definition of the name.",
             [maybe.id],
         )
+
+
+def _key(facts: Facts, target: Fact, number: int, writer: Writer) -> None:
+    name = writer.names.symbol(target.text("symbol"))
+    files = plural(target.number("files"), "file")
+    writer.say(f"{name} is a key: the code of this snapshot names it in {files} and defines it nowhere.", [target.id])
+    for fact in facts.of_number("key", number):
+        at = writer.names.at(fact.text("path"), fact.number("line"))
+        writer.say(f"It is given a value at {at}: {code(shorten(fact.text('text'), 100))}.", [fact.id])
+
+
+def _stand_in(facts: Facts, stand_in: Fact, number: int, writer: Writer) -> None:
+    at = writer.names.at(stand_in.text("path"), stand_in.number("line"))
+    name = writer.names.symbol(stand_in.text("symbol"))
+    groups = [
+        f
+        for f in facts.of_number("group", number)
+        if f.text("how") == "alias" and f.text("target") == stand_in.text("symbol") and not f.flag("test")
+    ]
+    read = f"; it is read in {listing([_example(f, writer) for f in groups[:3]])}" if groups else ""
+    sentence = f"{name} ({at}) stands for it, {code(shorten(stand_in.text('text'), 90))}{read}."
+    writer.say(sentence, [stand_in.id, *(f.id for f in groups[:3])])
+
+
+def _alone(facts: Facts, target: Fact, number: int, writer: Writer) -> None:
+    """No use was resolved. That there is none is said only when no line of the snapshot holds the name."""
+    alone = next(iter(facts.of_number("alone", number)), None)
+    if alone is None:
+        writer.say("No call, import or subclass of it was resolved in this snapshot.", [target.id])
+    elif alone.number("lines"):
+        rows = alone.rows("examples")
+        at = [writer.names.at(str(r.get("path")), _line(r)) for r in rows]
+        many = plural(alone.number("lines"), "line")
+        verb = "holds" if alone.number("lines") == 1 else "hold"
+        writer.say(
+            f"No call, import or subclass of it was resolved; {many} elsewhere {verb} a name spelled so, e.g. "
+            f"{listing(at)}.",
+            [alone.id],
+        )
+    elif alone.flag("complete"):
+        writer.say("No other line of code in this snapshot holds its name.", [alone.id])
+    else:
+        writer.say("No call, import or subclass of it was resolved in this snapshot.", [alone.id])
+
+
+def _counted(total: Fact, verbs: tuple[str, str]) -> str:
+    """2 files of code (and 1 file of tests or examples) call it."""
+    in_code, tests = total.number("files") - total.number("tests"), total.number("tests")
+    at_least = "at least " if total.flag("truncated") else ""
+    if not in_code:
+        return f"{at_least}{plural(tests, 'file')} of tests or examples {verbs[tests != 1]}"
+    aside = f" (and {plural(tests, 'file')} of tests or examples)" if tests else ""
+    return f"{at_least}{plural(in_code, 'file')} of code{aside} {verbs[in_code != 1]}"
 
 
 def _by_package(groups: list[Fact]) -> list[Fact]:
@@ -126,16 +190,24 @@ def _example(group: Fact, writer: Writer) -> str:
 
 def _breaks(facts: Facts, writer: Writer) -> None:
     rows: list[tuple[str, Sequence[str]]] = []
-    for total in facts.of_number("total", 0):
+    several = len({t.text("target") for t in facts.all("total") if t.text("how") not in ("maybe", "alias")}) > 1
+    for total in facts.all("total"):
         if total.text("how") == "maybe":
             continue
         files = plural(total.number("files"), "file")
-        verb = _VERBS[total.text("how")][1]
+        verb = _VERBS[total.text("how")][total.number("lines") != 1]
+        of = f", {code(total.text('target'))}" if several else ""
+        groups = [
+            g
+            for g in facts.of_number("group", total.number("number"))
+            if g.text("how") == total.text("how") and g.text("target") == total.text("target") and not g.flag("test")
+        ]
+        first = f", e.g. {_example(groups[0], writer)}" if groups and total.text("how") != "import" else ""
+        aside = f"; {total.number('tests')} of the files are tests or examples" if total.number("tests") else ""
         rows.append(
             (
-                f"At once: {plural(total.number('lines'), 'line')} in {files} that {verb} "
-                f"({total.number('tests')} of the files are tests or examples).",
-                [total.id],
+                f"At once{of}: {plural(total.number('lines'), 'line')} in {files} {verb}{first}{aside}.",
+                [total.id, *(g.id for g in groups[:1])],
             )
         )
     for fact in facts.all("transitive"):
@@ -177,9 +249,9 @@ def _table(facts: Facts, number: int, writer: Writer, about: str) -> None:
             + writer.names.full(str(r.get("path")), _line(r))
             for r in group.rows("examples")
         ]
-        how = {"import": "imports", "call": "calls", "name": "mentions", "maybe": "may call"}.get(
-            group.text("how"), group.text("how")
-        )
+        how = _HOW.get(group.text("how"), group.text("how"))
+        if how == "alias":
+            how = f"names {code(group.text('target'))}"
         role = "tests/examples" if group.flag("test") else "code"
         rows.append(
             (
@@ -202,7 +274,7 @@ def _table(facts: Facts, number: int, writer: Writer, about: str) -> None:
 def use_bullets(facts: Facts, writer: Writer, number: int, title: str, limit: int) -> None:
     rows: list[tuple[str, Sequence[str]]] = []
     for group in facts.of_number("group", number):
-        if group.text("how") == "maybe" or len(rows) >= limit:
+        if group.text("how") in ("maybe", "alias") or len(rows) >= limit:
             continue
         examples = [
             (f"{code(str(r.get('inside')))} " if r.get("inside") else "")
@@ -229,7 +301,8 @@ def _diagram(facts: Facts) -> str:
             arrows.append(arrow)
     for fact in facts.all("subclasses"):
         for row in fact.rows("shown")[:4]:
-            arrows.append(Arrow(source=str(row.get("symbol")), target=fact.text("target"), text="extends", dashed=True))
+            verb = "implements" if fact.flag("implements") else "extends"
+            arrows.append(Arrow(source=str(row.get("symbol")), target=fact.text("target"), text=verb, dashed=True))
     return diagram(arrows, limit=14) if len(arrows) > 1 else ""
 
 

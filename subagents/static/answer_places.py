@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from subagents.static import answer_common
 from subagents.static.answer_dependents import use_bullets
-from subagents.static.drafts import plural
+from subagents.static.drafts import a, plural
 from subagents.static.facts import Fact, Facts
 from subagents.static.markdown import code, prose
 from subagents.static.question import Question
@@ -48,7 +48,7 @@ def _first(place: Fact, writer: Writer) -> None:
     names = writer.names
     doc = f": “{prose(shorten(place.text('doc'), 160)).rstrip('.')}”" if place.text("doc") else ""
     where = names.at(place.text("path"), place.number("line"), place.number("end"))
-    writer.say(f"{names.symbol(place.text('symbol'))}, a {place.text('kind')} at {where}{doc}.", [place.id])
+    writer.say(f"{names.symbol(place.text('symbol'))}, {a(place.text('kind'))} at {where}{doc}.", [place.id])
     if place.text("telling"):
         line = names.at(place.text("path"), place.number("telling_line"))
         writer.say(f"Its telling line is {code(place.text('telling'))} ({line}).", [place.id])

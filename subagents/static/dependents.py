@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from subagents.codebase.types import CodeIndex, ImportEdge, Reference, Symbol
 from subagents.static.callgraph import TYPE_KINDS, Key, Tick, key_of
-from subagents.static.drafts import Draft, Place, listing, place, plural, symbol_data, where
+from subagents.static.drafts import Draft, Place, a, listing, place, plural, symbol_data, where
 from subagents.static.flow import Tools
+from subagents.static.mentions import Mention
 from subagents.static.roles import package_of, path_role
 from subagents.static.source import Sources
 from subagents.static.targets import Target
@@ -34,7 +35,8 @@ class Use:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uses:
     how: str
-    """`import`, `call`, `inherit`, `name`."""
+    """`import`, `call`, `maybe` (a call of that name), `inherit`, `name`, `text` (no call: a value, a string, a field),
+    `alias` (the same under the name of what stands for it)."""
     uses: tuple[Use, ...]
     truncated: bool = False
 
@@ -44,13 +46,16 @@ def target_draft(target: Target, sources: Sources, number: int = 0, defines: Seq
     if target.symbol is not None:
         symbol = target.symbol
         return Draft(
-            claim=f"`{symbol.qualified}` is a {symbol.kind} defined at {where(symbol.path, symbol.start, symbol.end)}.",
+            claim=f"`{symbol.qualified}` is {a(symbol.kind)} defined at "
+            f"{where(symbol.path, symbol.start, symbol.end)}.",
             kind="structure",
             citations=(place(symbol),),
             symbols=(symbol.qualified,),
             relevance=1.0 - 0.05 * number,
             data={"step": "target", "target": "symbol", "number": number, "exact": target.exact, **symbol_data(symbol)},
         )
+    if target.kind == "name":
+        return _name_draft(target, sources, number)
     head = next((at for at in map(sources.head, sorted(target.files, key=_first)[:20]) if at is not None), None)
     if head is None:
         return None
@@ -75,6 +80,33 @@ def target_draft(target: Target, sources: Sources, number: int = 0, defines: Seq
             "doc": "",
         },
     )
+
+
+def _name_draft(target: Target, sources: Sources, number: int) -> Draft | None:
+    for path in target.files:
+        text = sources.text(path)
+        for line, row in enumerate(text.lines if text else (), 1):
+            if re.search(rf"\b{re.escape(target.name)}\b", row) and line in sources.code_numbers(path):
+                return Draft(
+                    claim=f"`{target.name}` is written as a key or a string; no code of this snapshot defines it.",
+                    kind="structure",
+                    citations=((path, line, line),),
+                    symbols=(target.name,),
+                    relevance=1.0 - 0.05 * number,
+                    data={
+                        "step": "target",
+                        "target": "name",
+                        "number": number,
+                        "exact": True,
+                        "symbol": target.name,
+                        "path": path,
+                        "line": line,
+                        "files": len(target.files),
+                        "text": " ".join(row.split())[:140],
+                        "doc": "",
+                    },
+                )
+    return None
 
 
 def importers(target: Target, index: CodeIndex, tick: Tick) -> Uses:
@@ -119,10 +151,123 @@ def callers(symbol: Symbol, index: CodeIndex) -> tuple[Uses, Uses]:
     )
 
 
+def text_uses(mentions: Iterable[Mention], known: set[tuple[str, int]], index: CodeIndex, how: str = "text") -> Uses:
+    """Mentions as uses, those left out that are known as calls or imports already."""
+    found = {}
+    for mention in mentions:
+        if (mention.path, mention.line) not in known:
+            around = index.symbol_at(mention.path, mention.line)
+            inside = around.qualified if around is not None and around.start != mention.line else ""
+            found[(mention.path, mention.line)] = Use(path=mention.path, line=mention.line, inside=inside)
+    return Uses(how=how, uses=tuple(found[key] for key in sorted(found)))
+
+
+def key_drafts(name: str, mentions: Sequence[Mention], number: int) -> Iterator[Draft]:
+    """Lines that give a key its value: `"KEY": None`, `config["KEY"] = 1`, `KEY = 1`."""
+    quoted = rf"""["'`]?{re.escape(name)}["'`]?"""
+    setting = re.compile(rf"{quoted}\s*(\]\s*=(?!=)|:(?!:)|=(?![=>])|=>)")
+    given = 0
+    for mention in mentions:
+        if path_role(mention.path) in ("test", "example", "docs") or not setting.search(mention.text):
+            continue
+        row = " ".join(mention.text.split())[:140]
+        yield Draft(
+            claim=f"`{name}` gets a value at {where(mention.path, mention.line)}: `{row}`.",
+            kind="decision",
+            citations=((mention.path, mention.line, mention.line),),
+            symbols=(name,),
+            relevance=0.9,
+            data={"step": "key", "number": number, "order": given, "target": name, "path": mention.path,
+                  "line": mention.line, "text": row},
+        )  # fmt: skip
+        given += 1
+        if given >= 2:
+            return
+
+
+def stand_ins(name: str, mentions: Sequence[Mention], index: CodeIndex) -> list[Symbol]:
+    """Fields and constants made of a key of the same words: `secret_key = ConfigAttribute("SECRET_KEY")`."""
+    plain = name.replace("_", "").lower()
+    return [
+        s
+        for m in mentions
+        if m.form == "string" and path_role(m.path) == "code"
+        for s in index.symbols(m.path)
+        if s.start == m.line and s.name != name and s.name.replace("_", "").lower() == plain
+    ][:2]
+
+
+def stand_in_draft(name: str, symbol: Symbol, sources: Sources, number: int) -> Draft:
+    row = " ".join(sources.line(symbol.path, symbol.start).split())[:140]
+    return Draft(
+        claim=f"`{symbol.qualified}` ({where(symbol.path, symbol.start)}) stands for `{name}`: `{row}`.",
+        kind="structure",
+        citations=(place(symbol),),
+        symbols=(symbol.qualified, name),
+        relevance=0.9,
+        data={"step": "stand-in", "number": number, "target": name, "text": row, **symbol_data(symbol)},
+    )
+
+
+def alone_draft(name: str, cited: Place, mentions: Sequence[Mention], complete: bool, number: int) -> Draft:
+    """Nothing that uses it was resolved: how many lines hold the name all the same."""
+    shown = mentions[:3]
+    if shown:
+        lines = listing([where(m.path, m.line) for m in shown])
+        claim = (
+            f"No call or import of `{name}` was resolved; {plural(len(mentions), 'line')} hold the name, e.g. {lines}."
+        )
+    elif complete:
+        claim = f"Outside its own definition no line of code in this snapshot holds the name `{name}`."
+    else:
+        claim = f"No call or import of `{name}` was resolved."
+    return Draft(
+        claim=claim,
+        kind="structure",
+        citations=tuple((m.path, m.line, m.line) for m in shown) or (cited,),
+        symbols=(name,),
+        relevance=0.7,
+        data={
+            "step": "alone",
+            "number": number,
+            "target": name,
+            "lines": len(mentions),
+            "complete": complete,
+            "examples": [{"path": m.path, "line": m.line, "text": " ".join(m.text.split())[:100]} for m in shown],
+        },
+    )
+
+
+def implementers(symbol: Symbol, index: CodeIndex) -> list[Symbol]:
+    """Go: types that have every method an interface lists, by name; the language needs no word that says so."""
+    inside = [s for s in index.symbols(symbol.path) if s.qualified.rpartition(".")[0] == symbol.qualified]
+    wanted = [s.name for s in inside if s.kind == "method"]
+    if not wanted:
+        return []
+    owners: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for name in wanted:
+        for method in index.definitions(name, limit=400):
+            owner = method.qualified.rpartition(".")[0]
+            if method.name == name and owner and method.path.endswith(".go") and owner != symbol.qualified:
+                owners[(method.path.rpartition("/")[0], owner)].add(name)
+    found = []
+    for (folder, owner), has in sorted(owners.items()):
+        if has.issuperset(wanted):
+            found += [
+                s
+                for s in index.definitions(owner, limit=20)
+                if s.qualified == owner and s.path.rpartition("/")[0] == folder and s.kind in TYPE_KINDS
+                and s.kind != "interface"
+            ][:1]  # fmt: skip
+    return found
+
+
 def subclasses(symbol: Symbol, index: CodeIndex, tick: Tick) -> list[tuple[int, Symbol]]:
     """Direct and further subclasses with their distance, breadth first, each once."""
     found: dict[tuple[str, int], tuple[int, Symbol]] = {}
     frontier = [symbol]
+    if symbol.kind == "interface" and symbol.path.endswith(".go"):
+        found.update({(s.path, s.start): (1, s) for s in implementers(symbol, index)})
     for distance in range(1, 5):
         following = []
         for base in frontier:
@@ -175,7 +320,8 @@ def group_drafts(target: str, found: Uses, number: int, *, relevance: float = 0.
     )
     if not ordered:
         return
-    verbs = {"import": "import", "call": "call", "inherit": "extend", "name": "mention", "maybe": "may call (by name)"}
+    verbs = {"import": "import", "call": "call", "inherit": "extend", "name": "mention", "maybe": "may call (by name)",
+             "text": "name", "alias": "read or name"}  # fmt: skip
     files = sorted({use.path for use in found.uses})
     tests = sum(1 for path in files if path_role(path) in ("test", "example"))
     first = ordered[0][1][0]
@@ -256,8 +402,9 @@ def subclass_draft(symbol: Symbol, derived: Sequence[tuple[int, Symbol]], number
     citations: list[Place] = [place(s) for _, s in shown]
     names = listing([f"`{s.qualified}` ({where(s.path, s.start)})" for _, s in shown])
     verb = "implement or extend" if symbol.kind in ("interface", "trait") else "extend"
+    noun = ("type", "types") if symbol.path.endswith((".go", ".rs")) else ("class", "classes")
     return Draft(
-        claim=f"{plural(len(derived), 'class', 'classes')} {verb} `{symbol.qualified}` "
+        claim=f"{plural(len(derived), *noun)} {verb} `{symbol.qualified}` "
         f"({direct} directly, {tests} in tests): {names}.",
         kind="structure",
         citations=tuple(citations),
@@ -270,6 +417,7 @@ def subclass_draft(symbol: Symbol, derived: Sequence[tuple[int, Symbol]], number
             "count": len(derived),
             "direct": direct,
             "tests": tests,
+            "implements": symbol.kind in ("interface", "trait"),
             "shown": [{"symbol": s.qualified, "path": s.path, "line": s.start, "distance": d} for d, s in shown],
         },
     )

@@ -50,6 +50,11 @@ def plural(count: int, noun: str, many: str = "") -> str:
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
+def a(noun: str) -> str:
+    """With its article: a class, an interface."""
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
+
+
 def listing(parts: Sequence[str], last: str = "and") -> str:
     """a, b and c."""
     if len(parts) <= 1:

@@ -165,7 +165,10 @@ def _trace(question: Question, findings: Sequence[Finding]) -> list[Wanted]:
                 settings = {"symbol": _symbol(target), "number": number}
             else:
                 settings = {"target": target.data.get("symbol"), "number": number}
-            roles: tuple[tuple[str, str], ...] = _USES if target.data.get("target") == "symbol" else _USES[1:2]
+            kind = target.data.get("target")
+            roles: tuple[tuple[str, str], ...] = (
+                _USES if kind == "symbol" else _USES[:1] if kind == "name" else _USES[1:2]
+            )
             roles += _IMPACT if question.kind == "impact" and number == 0 else _IMPACT[2:3] if number == 0 else ()
             wanted += [(role, text.format(name=_name(target)), settings) for role, text in roles]
     return wanted

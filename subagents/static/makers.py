@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain as chained
 
 from subagents.codebase.types import Symbol
@@ -11,21 +12,27 @@ from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS
 from subagents.static.chain import Chain
 from subagents.static.dependents import (
     Uses,
+    alone_draft,
     caller_layers,
     callers,
     exported_drafts,
     external_importers,
     group_drafts,
     importers,
+    key_drafts,
     other_uses,
+    stand_in_draft,
+    stand_ins,
     subclass_draft,
     subclasses,
     target_draft,
+    text_uses,
     transitive_draft,
 )
 from subagents.static.drafts import Draft, place, plural, symbol_data, where
 from subagents.static.flow import call_drafts, chain_places, exit_drafts, handover_drafts, outside_drafts
 from subagents.static.lately import history_drafts
+from subagents.static.mentions import uses_of
 from subagents.static.places import definition_drafts, member_drafts, ranked_places, setting_drafts
 from subagents.static.proofs import test_drafts
 from subagents.static.prose import doc_drafts, mentions
@@ -140,13 +147,29 @@ def _external_name(job: Job) -> str:
 
 
 def _distinct(targets: list[Target]) -> list[Target]:
-    """The named thing; several only when they are equally named (overloads of other files, say)."""
+    """The named thing; several only when they are equally named (overloads of other files, a package and a type)."""
     kept: list[Target] = []
     for target in targets:
-        if kept and (path_role(target.files[0]) != "code" or target.kind != kept[0].kind or not target.exact):
-            continue
+        if kept:
+            first = kept[0]
+            alike = _simple(target).lower() == _simple(first).lower()
+            if path_role(target.files[0]) != "code" or not target.exact or first.kind == "name":
+                continue
+            if target.kind == "file" and first.kind == "package" and target.files[0] in first.files:
+                continue
+            if (target.kind != first.kind and not alike) or (
+                target.symbol is not None and first.symbol is not None and _simple(target) != _simple(first)
+            ):
+                continue
         kept.append(target)
-    return kept[:3]
+    return kept[:2]
+
+
+def _simple(target: Target) -> str:
+    if target.symbol is not None:
+        return target.symbol.name
+    last = target.name.rstrip("/").rpartition("/")[2]
+    return last if target.kind == "package" else last.partition(".")[0]
 
 
 def locate_docs(job: Job) -> Iterator[Draft]:
@@ -306,19 +329,58 @@ def trace_importers(job: Job) -> Iterator[Draft]:
 
 
 def trace_callers(job: Job) -> Iterator[Draft]:
-    target = _target(job)
+    """Calls and mentions that resolve; then lines that name it otherwise; or that there are none, if that was seen."""
+    target, number, index = _target(job), _number(job), job.workspace.index
     symbol = target.symbol if target else None
+    if target is not None and target.kind == "name":
+        yield from _key_uses(job, target, number)
     if symbol is not None:
-        sure, perhaps = callers(symbol, job.workspace.index)
-        yield from group_drafts(symbol.qualified, sure, _number(job), relevance=0.75)
+        sure, perhaps = callers(symbol, index)
+        yield from group_drafts(symbol.qualified, sure, number, relevance=0.75)
         if perhaps.uses:
-            yield from _at_most(group_drafts(symbol.qualified, perhaps, _number(job), relevance=0.4), 4)
+            yield from _at_most(group_drafts(symbol.qualified, perhaps, number, relevance=0.4), 4)
+        known = {(u.path, u.line) for u in (*sure.uses, *perhaps.uses)}
+        named = Uses(how="name", uses=())
         if symbol.kind not in FUNCTION_KINDS:
-            known = {(u.path, u.line) for u in sure.uses}
-            named = other_uses(symbol, job.workspace.index, known)
-            yield from _at_most(group_drafts(symbol.qualified, named, _number(job), relevance=0.5), 6)
+            named = other_uses(symbol, index, {(u.path, u.line) for u in sure.uses})
+            if symbol.kind in TYPE_KINDS:  # in the text too: a subscript or a macro hides a type from the grammar
+                job.tick()
+                taken = known | {(u.path, u.line) for u in named.uses}
+                more = uses_of(symbol, job.analysis.mentions(symbol.name), index, job.analysis.sources)
+                both = {(u.path, u.line): u for u in (*named.uses, *text_uses(more, taken, index).uses)}
+                named = replace(named, uses=tuple(both[at] for at in sorted(both)))
+            yield from _at_most(group_drafts(symbol.qualified, named, number, relevance=0.5), 6)
+        known |= {(u.path, u.line) for u in named.uses}
+        job.tick()
+        mentions = job.analysis.mentions(symbol.name)
+        text = text_uses(uses_of(symbol, mentions, index, job.analysis.sources), known, index)
+        yield from _at_most(group_drafts(symbol.qualified, text, number, relevance=0.5), 6)
+        if not (sure.uses or named.uses or text.uses):
+            yield alone_draft(
+                symbol.qualified,
+                place(symbol),
+                [m for m in mentions.found if (m.path, m.line) not in known and m.form != "keyword"],
+                mentions.complete and not perhaps.uses,
+                number,
+            )
         _truncated(job, symbol, sure)
     job.deliverable = "no call of it was found"
+
+
+def _key_uses(job: Job, target: Target, number: int) -> Iterator[Draft]:
+    """Where a key is given a value, who names it, and who reads the field that stands for it."""
+    index = job.workspace.index
+    mentions = job.analysis.mentions(target.name)
+    yield from key_drafts(target.name, mentions.found, number)
+    yield from _at_most(group_drafts(target.name, text_uses(mentions.found, set(), index), number, relevance=0.75), 8)
+    for symbol in stand_ins(target.name, mentions.found, index):
+        job.tick()
+        yield stand_in_draft(target.name, symbol, job.analysis.sources, number)
+        through = uses_of(symbol, job.analysis.mentions(symbol.name), index, job.analysis.sources)
+        found = text_uses(through, {(symbol.path, symbol.start)}, index, how="alias")
+        yield from _at_most(group_drafts(symbol.qualified, found, number, relevance=0.7), 6)
+    if not mentions.complete:
+        job.truncated.append(f"lines that name {target.name}: the first {len(mentions.found)}")
 
 
 def _truncated(job: Job, symbol: Symbol, uses: Uses) -> None:

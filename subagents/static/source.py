@@ -60,6 +60,7 @@ class Sources:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._texts: dict[str, TextFile | None] = {}
+        self._code_numbers: dict[str, frozenset[int]] = {}
         self.skipped: list[Skipped] = []
 
     @property
@@ -95,6 +96,14 @@ class Sources:
     def code(self, symbol: Symbol, limit: int = 600) -> list[tuple[int, str]]:
         """Lines of a definition's body that are no comment and no doc string, signature included."""
         return list(_code_lines(self.lines(symbol.path, symbol.start, min(symbol.end, symbol.start + limit))))
+
+    def code_numbers(self, path: str) -> frozenset[int]:
+        """Lines of a file that are no comment and no doc string."""
+        if path not in self._code_numbers:
+            text = self.text(path)
+            rows = list(enumerate(text.lines, 1)) if text else []
+            self._code_numbers[path] = frozenset(number for number, _ in _code_lines(rows))
+        return self._code_numbers[path]
 
     def identifiers(self, path: str, start: int, end: int) -> tuple[str, ...]:
         """Distinct names in the code of these lines, comments and doc strings left out."""

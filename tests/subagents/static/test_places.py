@@ -1,0 +1,197 @@
+"""Where something is, and who depends on it: keys, handed-over functions, packages, implementers, honest absence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.subagents.static import fixtures
+from tests.subagents.static.harness import Run, explore
+
+SHOP = {
+    "shop/__init__.py": '"""A shop."""\n',
+    "shop/application.py": '''"""The application and its settings."""
+
+from shop.settings import Setting
+
+
+class Application:
+    """Sells things."""
+
+    currency = Setting("SHOP_CURRENCY")
+    secret_word = Setting("SECRET_WORD")
+
+    default_settings = {
+        "SECRET_WORD": None,
+        "SHOP_CURRENCY": "EUR",
+    }
+
+    def price_of(self, item):
+        """What an item costs."""
+        return f"{item.price} {self.currency}"
+
+    def build_pages(self, pages):
+        """Fill what templates may call."""
+        pages.names.update(price_of=self.price_of)
+        return pages
+
+    def forgotten_helper(self):
+        """Nobody needs this."""
+        return None
+
+    def announce(self):
+        """Looked up by its name only."""
+        return "announced"
+''',
+    "shop/settings.py": '''"""A setting of the application."""
+
+
+class Setting:
+    """Reads one key of the settings."""
+
+    def __init__(self, key):
+        self.key = key
+''',
+    "shop/signing.py": '''"""Signs what a customer carries."""
+
+
+def make_signer(application):
+    """A signer with the application's word, see SECRET_WORD."""
+    if not application.secret_word:
+        return None
+    return application.secret_word.encode()
+
+
+def announce_all(application):
+    """Tell everybody."""
+    return getattr(application, "announce")()
+''',
+    "tests/test_settings.py": """from shop.application import Application
+
+SECRET_WORD = "configured"
+
+
+def test_secret_word():
+    application = Application()
+    application.secret_word = SECRET_WORD
+    assert application.secret_word
+""",
+}
+
+PAGES = {
+    "go.mod": "module example.com/pages\n\ngo 1.21\n",
+    "server.go": """package pages
+
+import "example.com/pages/render"
+
+// Serve writes one page.
+func Serve(page render.Render) error {
+	return page.Write()
+}
+""",
+    "render/render.go": """package render
+
+// Render is implemented by every kind of page.
+type Render interface {
+	Write() error
+	Kind() string
+}
+""",
+    "render/text.go": """package render
+
+// Text is a page of plain text.
+type Text struct{}
+
+// Write writes it.
+func (t Text) Write() error { return nil }
+
+// Kind is what it is.
+func (t Text) Kind() string { return "text" }
+""",
+    "render/half.go": """package render
+
+// Half has only one of the methods.
+type Half struct{}
+
+// Write writes it.
+func (h *Half) Write() error { return nil }
+""",
+}
+
+SUMS = {
+    "src/sum16.h": "int sum16(const char *text, int length);\n",
+    "src/sum16.c": '#include "sum16.h"\n\nint sum16(const char *text, int length) {\n    return text[0] + length;\n}\n',
+    "src/sum16test.c": '#include "sum16.h"\n\nint sum16Test(void) {\n    return sum16("a", 1);\n}\n',
+}
+
+REPOSITORIES = {"shop": SHOP, "pages": PAGES, "sums": SUMS}
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: fixtures.write(tmp_path_factory.mktemp(name), files) for name, files in REPOSITORIES.items()}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def short(run: Run) -> str:
+    return run.answer.markdown.partition("**Short answer.**")[2].partition("\n\n")[0]
+
+
+async def test_a_key_is_answered_by_the_code_that_names_it_not_by_a_constant_of_a_test(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    run = await explore(repositories["shop"], "Where is SECRET_WORD used?", cache)
+    told = short(run)
+    assert "`SECRET_WORD` is a key" in told, told
+    assert 'shop/application.py:13: `"SECRET_WORD": None,`' in told, told
+    assert "`Application.secret_word`" in told
+    assert "`make_signer`" in told
+    assert "tests/test_settings.py:3" not in told
+
+
+async def test_a_function_handed_over_without_a_call_is_a_use_of_it(repositories: dict[str, Path], cache: Path) -> None:
+    run = await explore(repositories["shop"], "What would break if price_of changed?", cache)
+    assert "names it without a call" in short(run), short(run)
+    assert "`Application.build_pages` shop/application.py:23" in run.answer.markdown
+
+
+async def test_a_name_in_a_string_forbids_to_say_that_nothing_uses_it(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    named = short(await explore(repositories["shop"], "What calls Application.announce?", cache))
+    assert "1 line elsewhere holds a name spelled so, e.g. shop/signing.py:13" in named, named
+    alone = short(await explore(repositories["shop"], "What calls forgotten_helper?", cache))
+    assert "No other line of code in this snapshot holds its name." in alone
+
+
+async def test_a_package_is_answered_with_its_importers_and_the_type_of_that_name_beside_it(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    text = (await explore(repositories["pages"], "What depends on render?", cache)).answer.markdown
+    assert "`render` is a folder of 3 files. 1 file of code imports it." in text, text
+    assert "server.go:3" in text
+    assert "`Render` is an interface at render/render.go:4-7" in text
+    only = (await explore(repositories["pages"], "What depends on the render package?", cache)).answer.markdown
+    assert "is an interface" not in only
+
+
+async def test_go_types_with_every_method_of_an_interface_implement_it(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    run = await explore(repositories["pages"], "Who implements Render?", cache)
+    assert "1 type implements it (`Text`)" in short(run), short(run)
+    assert "Half" not in short(run)
+
+
+async def test_a_prototype_in_a_header_is_no_second_thing_of_that_name(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    run = await explore(repositories["sums"], "What would break if sum16 changed?", cache)
+    assert "`sum16` is a function at src/sum16.c:3-5" in short(run), short(run)
+    assert "The other of that name" not in run.answer.markdown
+    assert "`sum16Test`" in run.answer.markdown
