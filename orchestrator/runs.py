@@ -104,7 +104,9 @@ def start(request: Request, settings: Settings, view: View, announce: Callable[[
     try:
         with (
             stoppable() as stopper,
-            open_snapshot(request.repo, scope=request.scope, store=session.snapshot_store) as snapshot,
+            open_snapshot(
+                request.repo, scope=request.scope, store=session.snapshot_store, cache=settings.cache_dir
+            ) as snapshot,
         ):
             manifest = _first_manifest(session, snapshot, request)
             session.write_manifest(manifest)

@@ -19,6 +19,7 @@ from pathlib import Path
 from manifests.errors import UsageError
 from subagents.codebase.confined import ConfinedFolder, Signature, TooLarge, signature
 from subagents.codebase.gitrun import Git, ObjectFormat
+from subagents.codebase.listed import IndexMemory, Record
 from subagents.codebase.objects import FILE_MODES, file_mode, hasher, object_id
 from subagents.codebase.paths import is_plain, to_key
 from subagents.codebase.remembered import Memory
@@ -34,13 +35,10 @@ FOLDER_FILES_LIMIT = 1_000_000
 _LISTING_TIMEOUT_S = 60.0
 """A pipe in place of a `.gitignore` would block git for ever."""
 
-_ENTRY = re.compile(
-    rb"(\d{6}) ([0-9a-f]+) ([0-3])\t([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: (\d+):(\d+)\n"
-    rb"  dev: \d+\tino: (\d+)\n  uid: \d+\tgid: \d+\n  size: (\d+)\tflags: ([0-9a-f]+)\n"
-)
 _CONVERTED = re.compile(rb"^[^#\n]*[ \t](?:filter|working-tree-encoding|ident)\b", re.MULTILINE)
 _ATTRIBUTES_BYTES = 1024 * 1024
-_SKIP_WORKTREE = 0x40000000
+_INDEX_MODES = {name.decode(): mode for name, mode in FILE_MODES.items()}
+_USUAL_MODES: dict[FileMode, int] = {"file": stat.S_IFREG, "executable": stat.S_IFREG | stat.S_IXUSR}
 _VERSION_CONTROL = frozenset({b".git", b".hg", b".svn", b".bzr", b".jj", b".sl", b".pijul", b"_darcs", b"CVS"})
 _MADE_BY_TOOLS = frozenset({b"node_modules", b"__pycache__", b"bower_components", b".tox", b".nox"})
 _CACHE_TAG = b"Signature: 8a477f597d28d172789f06886806bc55"
@@ -62,44 +60,6 @@ class Frozen:
 
     def put(self, path: bytes, blob: str, mode: FileMode) -> None:
         self.files[path] = FileEntry(to_key(path), path, blob, mode)
-
-
-_Record = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
-"""One record of `git ls-files --stage --debug` as text: mode, blob, stage, path, change time (seconds, nanoseconds),
-modification time (the same), inode, size, flags. Plain tuples: there are as many as the repository has files."""
-
-
-def _matches(record: _Record, status: os.stat_result, index_mtime_ns: int) -> bool:
-    """Whether the file is as it was when git last looked, and that was not in the moment it changed."""
-    return (
-        int(record[6]) * 1_000_000_000 + int(record[7]) == status.st_mtime_ns < index_mtime_ns
-        and int(record[9]) == status.st_size & 0xFFFFFFFF
-        and int(record[8]) == status.st_ino & 0xFFFFFFFF
-        and int(record[4]) * 1_000_000_000 + int(record[5]) == status.st_ctime_ns
-    )
-
-
-def _absent_on_purpose(record: _Record) -> bool:
-    """Whether a sparse checkout left the file out."""
-    return bool(int(record[10], 16) & _SKIP_WORKTREE)
-
-
-def _read_index(git: Git) -> tuple[dict[bytes, list[_Record]], set[bytes]]:
-    """Records by folder, and the paths in conflict (which have no single record)."""
-    folders: dict[bytes, list[_Record]] = {}
-    conflicts: set[bytes] = set()
-    listed = git.run(["ls-files", "--stage", "--debug", "-z"], timeout_s=_LISTING_TIMEOUT_S)
-    for record in _ENTRY.findall(listed):
-        if record[2] != b"0":
-            conflicts.add(record[3])
-            continue
-        folder = record[3].rpartition(b"/")[0]
-        found = folders.get(folder)
-        if found is None:
-            folders[folder] = [record]
-        else:
-            found.append(record)
-    return folders, conflicts
 
 
 @contextmanager
@@ -135,6 +95,7 @@ class Freezer:
 
     def __init__(self, root: Path, object_format: ObjectFormat, store: Store | None) -> None:
         self._root = root
+        self._root_bytes = os.fsencode(root) + b"/"
         self._format = object_format
         self._store = store
         self._folder = ConfinedFolder(root)
@@ -148,18 +109,24 @@ class Freezer:
         self._folder.close()
 
     def from_index(
-        self, git: Git, *, index_mtime_ns: int, trust_modes: bool, exclude_files: Iterable[Path], attributes: bytes
+        self,
+        git: Git,
+        memory: IndexMemory,
+        *,
+        index_mtime_ns: int,
+        trust_modes: bool,
+        exclude_files: Iterable[Path],
+        attributes: bytes,
     ) -> Frozen:
         """The working tree of a repository: index entries as they are on disk now, and untracked files.
 
         `attributes` is the repository's own attributes file, outside of the tree.
         """
         with _listing_untracked(git, list(exclude_files)) as untracked:
-            folders, conflicts = _read_index(git)
-            self._converted = self._may_be_converted(folders, attributes)
-            for folder, records in folders.items():
-                self._compare(folder, records, index_mtime_ns, trust_modes)
-        for path in sorted(conflicts.union(untracked)):
+            listing = memory.listing()
+            self._converted = self._may_be_converted(listing.records, attributes)
+            self._compare(listing.records, index_mtime_ns, trust_modes)
+        for path in sorted(listing.conflicts.union(untracked)):
             if path.endswith(b"/"):
                 self.frozen.excluded.append(Skipped(to_key(path), "submodule", "a repository of its own"))
             else:
@@ -167,46 +134,58 @@ class Freezer:
         self.frozen.files = dict(sorted(self.frozen.files.items()))
         return self.frozen
 
-    def _compare(self, folder: bytes, records: list[_Record], index_mtime_ns: int, trust_modes: bool) -> None:
-        """All index records of one folder against what is on disk.
+    def _compare(self, records: Iterable[Record], index_mtime_ns: int, trust_modes: bool) -> None:
+        """All index records against what is on disk.
 
         Looking by full path is enough here: a file that is the very inode git saw, unchanged, holds what the index
         says, by whatever way it was reached. Files in doubt are opened part by part.
         """
-        is_there = self._is_folder(folder)
-        root, lstat = os.fsencode(self._root) + b"/", os.lstat
-        files, signatures = self.frozen.files, self.frozen.signatures
+        root, lstat = self._root_bytes, os.lstat
+        files, signatures, folders = self.frozen.files, self.frozen.signatures, self._folders
         doubtful = []
         for record in records:
-            path, mode = record[3], FILE_MODES.get(record[0], "file")
-            if mode == "submodule" or (len(record[10]) > 7 and _absent_on_purpose(record)):
-                files[path] = FileEntry(to_key(path), path, record[1].decode(), mode)
+            path, key, git_mode, blob, ctime_ns, mtime_ns, inode, size, is_absent = record
+            mode = _INDEX_MODES.get(git_mode, "file")
+            if mode == "submodule" or is_absent:
+                files[path] = FileEntry(key, path, blob, mode)
                 continue
+            folder = path.rpartition(b"/")[0]
+            is_there = folders.get(folder)
             try:
-                status = lstat(root + path) if is_there else None
+                status = lstat(root + path) if (self._is_folder(folder) if is_there is None else is_there) else None
             except OSError:
                 status = None
             if status is None:
                 self.frozen.changed.add(path)
-            elif _matches(record, status, index_mtime_ns) and _mode_on_disk(status, mode, trust_modes) == mode:
-                files[path] = FileEntry(to_key(path), path, record[1].decode(), mode)
+                continue
+            seen_ns, changed_ns, on_disk = status.st_mtime_ns, status.st_ctime_ns, status.st_mode
+            if (  # as it was when git last looked, and that was not in the moment it changed
+                mtime_ns == seen_ns < index_mtime_ns
+                and size == status.st_size & 0xFFFFFFFF
+                and inode == status.st_ino & 0xFFFFFFFF
+                and ctime_ns == changed_ns
+                and (
+                    (trust_modes and on_disk & 0o170100 == _USUAL_MODES.get(mode))
+                    or _mode_on_disk(status, mode, trust_modes) == mode
+                )
+            ):
+                files[path] = FileEntry(key, path, blob, mode)
                 if not self._converted:
-                    signatures[path] = signature(status)
+                    signatures[path] = status.st_ino, status.st_size, seen_ns, changed_ns, on_disk
             else:
                 doubtful.append(record)
         for record in doubtful:
-            self._take(record[3], record, trust_modes)
+            self._take(record[0], record, trust_modes)
 
-    def _may_be_converted(self, folders: dict[bytes, list[_Record]], attributes: bytes) -> bool:
+    def _may_be_converted(self, records: Iterable[Record], attributes: bytes) -> bool:
         """Whether git may have made files of the working tree out of other bytes: filters, encodings, identities.
 
         Then an unchanged file proves that the blob is unchanged, but not that the file holds the blob's bytes.
         """
         if _CONVERTED.search(attributes):
             return True
-        for folder, records in folders.items():
-            name = folder + b"/.gitattributes" if folder else b".gitattributes"
-            if any(record[3] == name for record in records):
+        for name in [record[0] for record in records if record[0].endswith(b".gitattributes")]:
+            if name.rpartition(b"/")[2] == b".gitattributes":
                 try:
                     content, _ = self._folder.read(name, _ATTRIBUTES_BYTES)
                 except TooLarge:
@@ -224,7 +203,7 @@ class Freezer:
             known = is_plain(folder) and self._is_folder(folder.rpartition(b"/")[0])
             if known:
                 try:
-                    known = stat.S_ISDIR(os.lstat(os.fsencode(self._root) + b"/" + folder).st_mode)
+                    known = stat.S_ISDIR(os.lstat(self._root_bytes + folder).st_mode)
                 except OSError:
                     known = False
             self._folders[folder] = known
@@ -291,15 +270,15 @@ class Freezer:
             return "marked as a cache" if tag.startswith(_CACHE_TAG) else ""
         return ""
 
-    def _take(self, path: bytes, record: _Record | None, trust_modes: bool) -> None:
+    def _take(self, path: bytes, record: Record | None, trust_modes: bool) -> None:
         """Hash what stands at a path now and note whether it differs from its index entry."""
         try:
             status = self._folder.lstat(path)
             if stat.S_ISDIR(status.st_mode):
                 self.frozen.changed.add(path)  # a folder took the file's place; its files are listed on their own
                 return
-            recorded = file_mode(record[0]) if record else "file"
-            known = record[1].decode() if record else ""
+            recorded = file_mode(record[2].encode()) if record else "file"
+            known = record[3] if record else ""
             mode = _mode_on_disk(status, recorded, trust_modes)
             data: bytes | None
             remembered = self._memory.get(path)

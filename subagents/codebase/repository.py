@@ -20,6 +20,7 @@ from subagents.codebase.confined import read_small
 from subagents.codebase.gitrun import Git, GitFailed, ObjectFormat, as_leadline_error, check_version
 
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
+_SPECIAL = re.compile(rb'["\\#;]')
 _REFERENCE = re.compile(rb"refs/[^\0-\x20\x7f~^:?*\[\\]+\Z")
 _PACKED_REFS_BYTES = 64 * 1024 * 1024
 _OPEN_HINT = "give the path of a git repository or of a plain folder"
@@ -207,6 +208,9 @@ def _configuration(git_dir: Path) -> dict[str, str]:
     content = read_small(git_dir, b"config")
     if not content:
         return {}
+    plain = _plain_configuration(content)
+    if plain is not None:
+        return plain
     with tempfile.TemporaryDirectory(prefix="leadline-config-") as folder:
         copy = Path(folder) / "config"
         copy.write_bytes(content)
@@ -222,6 +226,26 @@ def _configuration(git_dir: Path) -> dict[str, str]:
             ) from error
     pairs = (item.partition(b"\n") for item in listed.split(b"\0") if item)
     return {key.decode(errors="replace").lower(): value.decode(errors="surrogateescape") for key, _, value in pairs}
+
+
+_SECTION = re.compile(rb'\[([A-Za-z0-9-]+)(?: "([^"\\\0\]]*)")?\]')
+_VALUE = re.compile(rb"\t([A-Za-z][A-Za-z0-9-]*) = ([!-~](?:[ -~]*[!-~])?)")
+
+
+def _plain_configuration(content: bytes) -> dict[str, str] | None:
+    """What git wrote in its own way, without quotes, comments and continued lines; None when git has to read it."""
+    found: dict[str, str] = {}
+    section = ""
+    for line in content.removesuffix(b"\n").split(b"\n"):
+        if header := _SECTION.fullmatch(line):
+            section = header[1].decode().lower()
+            if header[2] is not None:
+                section += f".{header[2].decode(errors='replace')}".lower()
+        elif section and (value := _VALUE.fullmatch(line)) and not _SPECIAL.search(value[2]):
+            found[f"{section}.{value[1].decode().lower()}"] = value[2].decode()
+        else:
+            return None
+    return found
 
 
 def head_commit(place: GitPlace) -> str | None:

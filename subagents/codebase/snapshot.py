@@ -18,6 +18,7 @@ from subagents.codebase.freeze import Freezer, Frozen
 from subagents.codebase.frozen import FrozenSnapshot
 from subagents.codebase.gitrun import Git, GitFailed, as_leadline_error, git_executable, write_view
 from subagents.codebase.ignores import ignore_files
+from subagents.codebase.listed import IndexMemory, tree_of
 from subagents.codebase.objects import PackWriter, file_mode, object_id, trees
 from subagents.codebase.paths import from_key, is_plain, to_key
 from subagents.codebase.repository import GitPlace, Located, folder_at, head_commit, locate, repository_key
@@ -41,8 +42,8 @@ def open_snapshot(
     `scope` holds files or folders relative to `path`; without it, a subfolder as `path` is the scope. `store` is a
     folder of the session's own (made when missing) that keeps what the repository itself does not: without it, a
     dirty tree has an id but lasts only as long as the files stay. `pinned` opens that snapshot again, wherever HEAD
-    and the working tree are by now. `cache` is a folder in which it is remembered what the files of a plain folder
-    hashed to, so that opening it again without a store is quick; it may be deleted at any time.
+    and the working tree are by now. `cache` is a folder in which it is remembered what git said of the index, and
+    what the files of a plain folder hashed to, so that opening again is quick; it may be deleted at any time.
     Raises UsageError, StateError (the pinned snapshot is gone).
     """
     located = folder_at(path) if pinned is not None and pinned.kind == "folder" else locate(path)
@@ -188,7 +189,7 @@ def _freeze(opening: _Opening, pinned: SnapshotId | None) -> FrozenSnapshot:
         return _made(opening, pinned, frozen)
     if place is not None and place.bare:
         commit = head_commit(place)
-        tree = _tree_of(opening.git, commit) if commit else object_id(place.object_format, "tree", b"")
+        tree = tree_of(opening.git, commit) if commit else object_id(place.object_format, "tree", b"")
         listed = (_listed(opening.git, tree) or {}) if commit else {}
         return _made(opening, SnapshotId(kind="git", commit=commit, tree=tree, dirty=False), Frozen(files=listed))
     frozen, now = _as_it_is(opening)
@@ -216,8 +217,10 @@ def _as_it_is(opening: _Opening) -> tuple[Frozen, SnapshotId]:
         if place is None:
             frozen = _folder(opening, freezer)
             return frozen, SnapshotId(kind="folder", commit=None, tree=_write_tree(opening, frozen, None), dirty=False)
+        memory = IndexMemory(opening.git, _memory_file(opening, "index"))
         frozen = freezer.from_index(
             opening.git,
+            memory,
             index_mtime_ns=_index_time(place),
             trust_modes=place.file_mode,
             exclude_files=ignore_files(place),
@@ -227,10 +230,12 @@ def _as_it_is(opening: _Opening) -> tuple[Frozen, SnapshotId]:
         freezer.close()
     commit = head_commit(place)
     if commit is None:
+        memory.save()
         tree = _write_tree(opening, frozen, None)
         return frozen, SnapshotId(kind="git", commit=None, tree=tree, dirty=bool(frozen.files))
-    staged = _staged(opening.git, commit)
-    tree = _tree_of(opening.git, commit)
+    head = memory.head(commit)
+    memory.save()
+    staged, tree = head.staged, head.tree
     if frozen.changed or staged:
         _keep_staged(opening, frozen, staged)
         now = _write_tree(opening, frozen, frozen.changed | staged)
@@ -238,14 +243,18 @@ def _as_it_is(opening: _Opening) -> tuple[Frozen, SnapshotId]:
     return frozen, SnapshotId(kind="git", commit=commit, tree=tree, dirty=False)
 
 
+def _memory_file(opening: _Opening, what: str) -> Path | None:
+    return opening.cache / f"{repository_key(opening.located.root)}.{what}" if opening.cache is not None else None
+
+
 def _folder(opening: _Opening, freezer: Freezer) -> Frozen:
     """A plain folder, or one file of it."""
     located = opening.located
     if located.within and (located.root / os.fsdecode(located.within)).is_file():
         return freezer.from_folder(located.within)
-    if opening.cache is None or opening.keep:
+    file = _memory_file(opening, "folder")
+    if file is None or opening.keep:
         return freezer.from_folder()
-    file = opening.cache / f"{repository_key(located.root)}.folder"
     began_ns, memory = time.time_ns(), remembered.load(file)
     frozen = freezer.from_folder(memory=memory)
     now = {path: (known, frozen.files[path].blob) for path, known in frozen.signatures.items()}
@@ -259,18 +268,6 @@ def _index_time(place: GitPlace) -> int:
         return (place.git_dir / "index").lstat().st_mtime_ns
     except FileNotFoundError:
         return 0
-
-
-def _staged(git: Git, commit: str) -> set[bytes]:
-    """Paths at which the index differs from the commit."""
-    words = git.run(["diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-ext-diff", commit, "--"]).split(
-        b"\0"
-    )
-    return set(words[1::2])
-
-
-def _tree_of(git: Git, commit: str) -> str:
-    return git.run(["rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}"]).decode().strip()
 
 
 def _listed(git: Git, tree: str) -> dict[bytes, FileEntry] | None:
@@ -290,7 +287,7 @@ def _listed(git: Git, tree: str) -> dict[bytes, FileEntry] | None:
     return found
 
 
-def _keep_staged(opening: _Opening, frozen: Frozen, staged: set[bytes]) -> None:
+def _keep_staged(opening: _Opening, frozen: Frozen, staged: frozenset[bytes]) -> None:
     """Blobs that only the index refers to may be pruned one day: keep a copy of them too."""
     if not opening.keep:
         return
