@@ -403,10 +403,14 @@ class Agent:
             self._spend(entry)
 
     def restore(self) -> None:
-        """Take in what an earlier process did: spending, and what the tools showed."""
+        """Take in what an earlier process did: spending, and what the tools showed.
+
+        What ended at a limit goes on as another attempt: with turns and minutes of its own, as if it began anew.
+        """
         self.restore_costs()
-        self.spent.turns = len(self.history.pairs)
-        self.spent.seconds_before = self.transcript.seconds
+        if not self.transcript.at_limit:
+            self.spent.turns = len(self.history.pairs)
+            self.spent.seconds_before = self.transcript.seconds
         for pair in self.history.pairs:
             self._restore_results(pair, pair.user.results if pair.user else ())
         self.toolbox.desk.evidence_refs += _SUMMARY_REF.findall(self.history.edits.summary)
@@ -421,8 +425,11 @@ class Agent:
 
     # --- the end ---
 
-    def outcome(self, status: str, failure: str = "") -> Outcome:
-        """End the task. Findings are in the result whatever the last message was; without any, nothing is finished."""
+    def outcome(self, status: str, failure: str = "", *, at_limit: bool = False) -> Outcome:
+        """End the task. Findings are in the result whatever the last message was; without any, nothing is finished.
+
+        `at_limit`: the conversation is whole, and a later process may go on with it.
+        """
         has = self.delivered()
         if status == "finished" and not has:
             status = "incomplete"
@@ -430,7 +437,7 @@ class Agent:
             status = "incomplete" if status == "partial" else "failed"
         elif status == "failed" and has:
             status = "partial"
-        self.transcript.end(status, failure)
+        self.transcript.end(status, failure, at_limit=at_limit)
         return self.on_record(status, failure)
 
     def on_record(self, status: str, failure: str = "") -> Outcome:

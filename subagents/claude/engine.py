@@ -253,7 +253,7 @@ class ClaudeEngine:
 
     def _begin_or_resume(self, agent: Agent, context: TaskContext, window_tokens: int) -> None:
         transcript, fixed_hash = agent.transcript, hash_of(agent.fixed)
-        if transcript.is_new or transcript.ended not in ("", "finished"):
+        if transcript.is_new or (transcript.ended not in ("", "finished") and not transcript.at_limit):
             opening = self.opening(agent, context)
             transcript.begin(
                 opening,

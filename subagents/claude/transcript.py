@@ -12,7 +12,7 @@ tool result is lost. Results that equal their evidence are stored once, as evide
     sent    a request is about to leave: if nothing follows, a crash lost its reply, and its cost is unknown, not zero
     refused it cost nothing after all
     cost    usage of a request that gave no reply of the conversation (cut streams, retries)
-    end     how the task ended
+    end     how the task ended; at a limit, a later process goes on from here
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ class Transcript:
     seconds: float = 0.0
     """Time of earlier processes on this task."""
     ended: str = ""
+    at_limit: bool = False
+    """It ended at a limit, with a conversation that can go on."""
     fixed_hash: str = ""
     model: str = ""
 
@@ -169,8 +171,10 @@ class Transcript:
         if self.pending is not None:
             self.cost(self.pending)
 
-    def end(self, status: str, why: str) -> None:
-        body = {"k": "end", "status": status, "why": why}
+    def end(self, status: str, why: str, *, at_limit: bool = False) -> None:
+        body: dict[str, object] = {"k": "end", "status": status, "why": why}
+        if at_limit:
+            body["limit"] = True
         self.log.append(body)
         self._take(body)
 
@@ -227,7 +231,7 @@ class Transcript:
             case "open":
                 edits = _edits_from(body["edits"], Edits())
                 self.history = replace(self.history, opening=str(body["opening"]), pairs=(), edits=edits)
-                self.results, self.ended = {}, ""
+                self.results, self.ended, self.at_limit = {}, "", False
                 self.model, self.fixed_hash = str(body["model"]), str(body["fixed"])
             case "reply":
                 self._take_reply(body)
@@ -246,7 +250,7 @@ class Transcript:
                 self.entries.append(entry_from_json(body["entry"]))
                 self.pending = None
             case "end":
-                self.ended = str(body["status"])
+                self.ended, self.at_limit = str(body["status"]), bool(body.get("limit", False))
                 self.pending = None
             case other:
                 raise ValueError(f"unknown kind {other!r}")
@@ -266,7 +270,7 @@ class Transcript:
         self.pending = None
         self.used_ids.update(call.id for call in turn.calls)
         self.signed.update(signature_key(b.raw) for b in blocks if isinstance(b, Signed) and b.is_thinking)
-        self.ended = ""
+        self.ended, self.at_limit = "", False
 
     def _take_user(self, body: Mapping[str, Any]) -> None:
         open_pair = self.open_pair

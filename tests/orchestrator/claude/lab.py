@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +23,12 @@ QUESTION = "How do orders, payment and shipping work together?"
 AREAS = ("orders", "payment", "shipping")
 
 
-def make_works(folder: Path, *, parts: int = 4) -> Path:
-    """Three packages of a few modules each, that import one another."""
+def make_works(folder: Path, *, parts: int = 4, areas: Sequence[str] = AREAS) -> Path:
+    """A few packages of a few modules each, that import one another."""
     files = {"README.md": "# Works\n\nOrders are paid, then shipped.\n"}
-    for number, area in enumerate(AREAS):
+    for number, area in enumerate(areas):
         for part in range(parts):
-            files[f"{area}/{area}_{part}.py"] = _module(number, area, part)
+            files[f"{area}/{area}_{part}.py"] = _module(number, area, part, before=areas[number - 1] if number else "")
     write(folder, files)
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A")
@@ -36,10 +36,9 @@ def make_works(folder: Path, *, parts: int = 4) -> Path:
     return folder
 
 
-def _module(number: int, area: str, part: int) -> str:
+def _module(number: int, area: str, part: int, *, before: str) -> str:
     lines = [f'"""Part {part} of {area}: what happens to an order there."""', ""]
-    if number:
-        before = AREAS[number - 1]
+    if before:
         lines += [f"from {before}.{before}_{part} import {before}_step_{part}_0", ""]
     for n in range(6):
         lines += [

@@ -15,6 +15,7 @@ import pytest
 from tests.fake_api.assertions import assert_all_valid
 from tests.fake_api.models.explorer import Explorer
 from tests.fake_api.thread import FakeApi
+from tests.subagents.claude.world import World, settings_for
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -71,3 +72,22 @@ def test_tool_calls_that_finished_are_not_run_again(tmp_path: Path, repository: 
             answered[result["id"]] += 1
     assert answered
     assert max(answered.values()) == 1
+
+
+async def test_what_a_limit_stopped_goes_on_where_it_stood(here: World) -> None:
+    """The steps before the limit are not paid for again: the next request begins with them."""
+    with FakeApi(model=Explorer(steps=9)) as api:
+        first = await here.run(settings_for(api, max_turns=4))
+        assert (first.status, "turns" in first.failure) == ("partial", True)
+        before = api.created[-1].json["messages"]
+        seen = len(api.created)
+        second = await here.run(settings_for(api, max_turns=30))
+        after = api.created[seen].json["messages"]
+        assert_all_valid(api.requests)
+        asked = [json.dumps(r.json["messages"]) for r in api.created]
+    assert second.status == "finished"
+    calls = [[b["id"] for b in m["content"] if b["type"] == "tool_use"] for m in before if m["role"] == "assistant"]
+    again = [[b["id"] for b in m["content"] if b["type"] == "tool_use"] for m in after if m["role"] == "assistant"]
+    assert again[: len(calls)] == calls and len(again) == len(calls) + 1
+    assert len(set(asked)) == len(asked)
+    assert second.usage["requests"] == len(asked), "what the first attempt cost counts on"
