@@ -76,6 +76,19 @@ async def test_most_input_is_read_from_the_cache_in_batch_mode(there: World) -> 
     assert read / total >= 0.9
 
 
+async def test_what_was_sent_before_is_read_from_the_cache_in_the_default_mode(there: World) -> None:
+    """There the newest results are sent once and then replaced, so they are never written; all before them is read."""
+    with FakeApi(model=Explorer(steps=200, parallel=2), window_tokens=60_000, keep_bodies=False) as api:
+        await there.run(settings_for(api, max_turns=220))
+        usages = [e.usage for e in there.entries]
+        assert len(usages) >= 200
+        assert all(u.read is not None and u.uncached is not None for u in usages)
+        read, written = sum(u.read or 0 for u in usages), sum(u.write_5m or 0 for u in usages)
+        newest = sum(u.uncached or 0 for u in usages)
+    assert read / (read + written) >= 0.9, "the whole run, turns after a compaction too"
+    assert read / (read + written + newest) >= 0.7
+
+
 KINDS = (
     *SEEDED_KINDS,
     Fault(kind="status", status=400, error_type="invalid_request_error", message="prompt is too long: 9 > 8 maximum"),
