@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,7 +30,7 @@ from subagents.index.records import (
     to_symbol,
     unseal,
 )
-from subagents.index.rows import IMPORT, REFERENCE_KINDS, is_declaration
+from subagents.index.rows import IMPORT, REFERENCE_KINDS, ImportRow, is_declaration
 from subagents.index.sections import DocSection, sections
 from subagents.index.store import EDGE_BITS, POSTING_BITS, is_damage, translate
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _EDGE_MASK = (1 << EDGE_BITS) - 1
+_MOST_REMEMBERED = 4_000
 _POSTING_MASK = (1 << POSTING_BITS) - 1
 
 
@@ -74,10 +77,18 @@ class FileView:
         self.language = language
         self.package = package
         self.edition = index.edition
+        self._made: dict[int, Symbol] = {}
 
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
-        return tuple(to_symbol(self.path, row) for row in self._rows)
+        return tuple(self.symbol(place) for place in range(len(self._rows)))
+
+    def symbol(self, place: int) -> Symbol:
+        """The definition at a place in `symbols`. Most questions want few of a file's: each is made when asked for."""
+        made = self._made.get(place)
+        if made is None:
+            made = self._made[place] = to_symbol(self.path, self._rows[place])
+        return made
 
     @cached_property
     def _rows(self) -> list[tuple[str, str, str, int, int, int, str, str, tuple[str, ...]]]:
@@ -90,48 +101,54 @@ class FileView:
         if place is None:
             return None
         above = self._rows[place][5]
-        return self.symbols[above] if above >= 0 else None
+        return self.symbol(above) if above >= 0 else None
 
     @cached_property
     def _places(self) -> dict[tuple[int, int, str], int]:
         """Place in `symbols` by what tells definitions of one file apart; the first of equals."""
         found: dict[tuple[int, int, str], int] = {}
-        for place, symbol in enumerate(self.symbols):
-            found.setdefault((symbol.start, symbol.end, symbol.qualified), place)
+        for place, row in enumerate(self._rows):
+            found.setdefault((row[3], row[4], row[1]), place)
         return found
 
-    @cached_property
-    def by_tail(self) -> dict[str, list[Symbol]]:
-        """Definitions by the last part of their qualified name, in lower case, in line order."""
-        found: dict[str, list[Symbol]] = {}
-        for symbol in self.symbols:
-            found.setdefault(symbol.qualified.rpartition(".")[2].lower(), []).append(symbol)
-        return found
+    def ending_in(self, tail: str) -> list[Symbol]:
+        """Definitions whose qualified name has this last part (lower case), in line order; only these are made."""
+        return [self.symbol(place) for place, own in enumerate(self._tails) if own == tail]
 
     @cached_property
-    def by_qualified(self) -> dict[str, Symbol]:
+    def _tails(self) -> list[str]:
+        return [row[1].rpartition(".")[2].lower() for row in self._rows]
+
+    @cached_property
+    def by_qualified(self) -> ByQualified:
         """The first definition of each qualified name; a definition outranks a declaration."""
-        found: dict[str, Symbol] = {}
-        for symbol in self.symbols:
-            known = found.get(symbol.qualified)
-            if known is None or (is_declaration(known.kind, known.signature) and known.kind == symbol.kind):
-                found[symbol.qualified] = symbol
-        return found
+        found: dict[str, int] = {}
+        rows = self._rows
+        for place, row in enumerate(rows):
+            known = found.get(row[1])
+            if known is None or (rows[known][2] == row[2] and is_declaration(rows[known][2], rows[known][6])):
+                found[row[1]] = place
+        return ByQualified(self, found)
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [symbol.start for symbol in self.symbols]
+        return [row[3] for row in self._rows]
 
     def symbol_at(self, line: int) -> Symbol | None:
         """Innermost: of all that hold the line, the one that starts last (and, on one line, comes last)."""
+        place = self._place_at(line)
+        return self.symbol(place) if place >= 0 else None
+
+    def _place_at(self, line: int) -> int:
+        """Place of the innermost definition that holds a line; -1 when there is none."""
+        rows = self._rows
         place = bisect_right(self._starts, line) - 1
         while place >= 0:
-            symbol = self.symbols[place]
-            if symbol.end >= line:
-                return symbol
-            above = self._rows[place][5]
-            place = above if above >= 0 and self.symbols[above].end >= line else place - 1
-        return None
+            if rows[place][4] >= line:
+                return place
+            above = rows[place][5]
+            place = above if above >= 0 and rows[above][4] >= line else place - 1
+        return -1
 
     @cached_property
     def strings(self) -> list[str]:
@@ -139,17 +156,36 @@ class FileView:
         return decode_strings(part) if part else [""]
 
     @cached_property
+    def _references(self) -> array[int]:
+        part = self._index.part(self, "refs")
+        return numbers(unseal(part)) if part else array("I")
+
+    @cached_property
     def reference_rows(self) -> list[tuple[int, str, str, int]]:
         """(line, name, receiver, kind number), in line order."""
-        part = self._index.part(self, "refs")
-        if not part:
-            return []
-        flat, strings = numbers(unseal(part)), self.strings
+        flat, strings = self._references, self.strings
         rows = [
             (line, strings[name], strings[place >> 3], place & 7)
             for line, name, place in zip(flat[0::3], flat[1::3], flat[2::3], strict=True)
         ]
-        rows.sort(key=lambda row: row[0])
+        rows.sort(key=itemgetter(0))
+        return rows
+
+    def references_to(self, name: str) -> list[tuple[int, str, str, int]]:
+        """Those of `reference_rows` that have this name, without making the others."""
+        spellings = self.strings.count(name)  # more than one: different bytes that are no UTF-8
+        if spellings > 1 or "reference_rows" in self.__dict__:
+            return [row for row in self.reference_rows if row[1] == name]
+        flat, strings = self._references, self.strings
+        if not spellings:
+            return []
+        wanted, named = strings.index(name), flat[1::3]
+        rows, at = [], -1
+        for _ in range(named.count(wanted)):
+            at = named.index(wanted, at + 1)
+            place = flat[3 * at + 2]
+            rows.append((flat[3 * at], name, strings[place >> 3], place & 7))
+        rows.sort(key=itemgetter(0))
         return rows
 
     @cached_property
@@ -164,9 +200,14 @@ class FileView:
         ]
 
     @cached_property
-    def imports(self) -> tuple[ResolvedImport, ...]:
+    def import_rows(self) -> list[ImportRow]:
+        """Imports as written, not yet resolved."""
         part = self._index.part(self, "imports")
-        rows = decode_imports(part) if part else []
+        return decode_imports(part) if part else []
+
+    @cached_property
+    def imports(self) -> tuple[ResolvedImport, ...]:
+        rows = self.import_rows
         targets = self._index.targets(self, len(rows)) if rows else []
         return tuple(
             ResolvedImport(
@@ -181,15 +222,27 @@ class FileView:
 
     def reference(self, row: tuple[int, str, str, int]) -> Reference:
         line, name, receiver, kind = row
-        inside = self.symbol_at(line)
+        inside = self._place_at(line)
         return Reference(
             path=self.path,
             line=line,
             name=name,
             kind=REFERENCE_KINDS[kind],
             receiver=receiver,
-            inside=inside.qualified if inside else "",
+            inside=self._rows[inside][1] if inside >= 0 else "",
         )
+
+
+class ByQualified:
+    """Definitions of one file by qualified name."""
+
+    def __init__(self, view: FileView, places: dict[str, int]) -> None:
+        self._view = view
+        self._places = places
+
+    def get(self, name: str) -> Symbol | None:
+        place = self._places.get(name)
+        return None if place is None else self._view.symbol(place)
 
 
 class StoredIndex:
@@ -215,6 +268,7 @@ class StoredIndex:
         self._on_close = on_close
         self._lock = threading.RLock()
         self._views: OrderedDict[str, FileView] = OrderedDict()
+        self._defined: dict[str, tuple[int, list[Symbol]]] = {}
         self._closed = False
         self._edition = 0
         self.notices: list[str] = list(notices)
@@ -330,7 +384,7 @@ class StoredIndex:
         made = FileView(self, path, *rows[0])
         with self._lock:
             self._views[path] = made
-            while len(self._views) > 400:
+            while len(self._views) > 800:
                 self._views.popitem(last=False)
         return made
 
@@ -382,18 +436,26 @@ class StoredIndex:
         return view.symbol_at(line) if view else None
 
     def definitions(self, name: str, limit: int = 50) -> Sequence[Symbol]:
+        edition, known = self._edition, self._defined.get(name)
+        if known is None or known[0] != edition:
+            if len(self._defined) >= _MOST_REMEMBERED:
+                self._defined.clear()
+            known = self._defined[name] = (edition, self._find_definitions(name))
+        return known[1][:limit]
+
+    def _find_definitions(self, name: str) -> list[Symbol]:
         wanted = plain_name(name)
         tail = wanted.rpartition(".")[2] or wanted
         found: list[tuple[tuple[object, ...], Symbol]] = []
         dotted, lower = "." + wanted, ("." + wanted).lower()
         for path in self.posted("definition", tail):
             view = self.view(path)
-            for symbol in view.by_tail.get(tail.lower(), ()) if view else ():
+            for symbol in view.ending_in(tail.lower()) if view else ():
                 qualified = "." + symbol.qualified
                 if qualified.endswith(dotted) or qualified.lower().endswith(lower):
                     found.append((self._rank(symbol, qualified.endswith(dotted)), symbol))
         found.sort(key=lambda item: item[0])
-        return [symbol for _, symbol in found[:limit]]
+        return [symbol for _, symbol in found]
 
     def _rank(self, symbol: Symbol, exact: bool) -> tuple[object, ...]:
         declaration = is_declaration(symbol.kind, symbol.signature) or symbol.path.endswith((".pyi", ".d.ts"))
@@ -407,13 +469,14 @@ class StoredIndex:
         found: list[Reference] = []
         for path in sorted(self.posted("reference", tail), key=lambda path: (is_test_path(path), path)):
             view = self.view(path)
-            for row in view.reference_rows if view else ():
-                if row[1] == tail and (not before or row[2].rpartition(".")[2] == before.rpartition(".")[2]):
-                    found.append(view.reference(row))  # type: ignore[union-attr]
-            for imported in view.imports if view else ():
-                if any(name == tail for name, _ in imported.names):
-                    assert view is not None
-                    found.append(view.reference((imported.line, tail, "", IMPORT)))
+            if view is None:
+                continue
+            for row in view.references_to(tail):
+                if not before or row[2].rpartition(".")[2] == before.rpartition(".")[2]:
+                    found.append(view.reference(row))
+            for line, _, names, _ in view.import_rows:
+                if any(name == tail for name, _ in names):
+                    found.append(view.reference((line, tail, "", IMPORT)))
             if len(found) >= limit:
                 break
         return found[:limit]
