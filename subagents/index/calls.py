@@ -83,6 +83,7 @@ class CallResolver:
         self.index = index
         self._bases: dict[tuple[str, str, int], tuple[Symbol, ...]] = {}
         self._asked = threading.local()
+        self._places: dict[str, tuple[str, str]] = {}
 
     # --- public ---
 
@@ -532,14 +533,20 @@ class CallResolver:
         return [one for one in self.index.definitions(name, 200) if one.name == name and self.akin(view, one)]
 
     def package(self, symbol: Symbol) -> str:
-        view = self.index.view(symbol.path)
-        return view.package if view else ""
+        return self.place(symbol.path)[1]
+
+    def place(self, path: str) -> tuple[str, str]:
+        """Language family and package of a file; asked of every candidate of every name, hence remembered."""
+        known = self._places.get(path)
+        if known is None:
+            view = self.index.view(path)
+            language = (view.language or "") if view else ""
+            known = self._places[path] = (_FAMILY.get(language, language), view.package if view else "")
+        return known
 
     def akin(self, view: FileView, symbol: Symbol) -> bool:
-        other = self.index.view(symbol.path)
-        if other is None or view.language is None or other.language is None:
-            return False
-        return _FAMILY.get(view.language, view.language) == _FAMILY.get(other.language, other.language)
+        family = self.place(symbol.path)[0]
+        return bool(family) and view.language is not None and _FAMILY.get(view.language, view.language) == family
 
     # --- names ---
 

@@ -62,7 +62,8 @@ class Analysis:
         self._graph: Graph | None = None
         self._builder: GraphBuilder | None = None
         self._chains: list[Chain] | None = None
-        self._price = PRICE
+        # Of many words one step holds a few, so that each may cost less.
+        self._price = PRICE * min(1.0, 2.5 / max(1, len(self.question.strong_terms)))
         self._targets: list[Target] | None = None
         self._mentions: dict[str, Mentions] = {}
 
@@ -140,7 +141,7 @@ class Analysis:
         with self._lock:
             if self._chains is None:
                 graph = self.graph(tick)
-                self._chains = self._finder(graph, PRICE).best()
+                self._chains = self._finder(graph, self._price).best()
                 if not self._chains:  # words that say little, or a small graph: every step costs less
                     self._price = LOW_PRICE
                     self._chains = self._finder(graph, LOW_PRICE).best()
@@ -183,7 +184,9 @@ class Analysis:
             if symbol is None or symbol.kind not in FUNCTION_KINDS or path_role(symbol.path) != "code":
                 continue
             own = name_words(symbol.name)
-            said = all(any(term_match(t, word) >= 0.85 for word in own) for t in self.question.strong_terms)
+            said = len(own) == 1 and all(
+                any(term_match(t, word) >= 0.85 for word in own) for t in self.question.strong_terms
+            )
             if said or self.relevance.is_named(symbol):
                 found.append(symbol)
         return found[:4]
@@ -217,8 +220,11 @@ class Analysis:
                 if len(word) < 4:
                     continue
                 for symbol in self.workspace.index.definitions(word, limit=4)[:2]:
-                    if symbol.kind in FUNCTION_KINDS:
-                        found.setdefault(key_of(symbol), (symbol, 0.4 - 0.3 * negative))
+                    about: tuple[Symbol, ...] = (symbol,) if symbol.kind in FUNCTION_KINDS else ()
+                    if symbol.kind in TYPE_KINDS and path_role(symbol.path) == "code":
+                        about = tuple(self._workers(symbol))
+                    for one in about:
+                        found.setdefault(key_of(one), (one, 0.4 - 0.3 * negative))
         return list(found.values())[:12]
 
     def _find_seeds(self) -> list[tuple[Symbol, float]]:
@@ -282,7 +288,13 @@ class Analysis:
             return ()
         return self.workspace.finder.find(self.question.search_text, limit=12, include_tests=False)
 
-    def _members(self, owner: Symbol) -> list[Symbol]:
+    def _workers(self, owner: Symbol) -> list[Symbol]:
+        """The methods of a class that do most of its work: what people mean who name the class."""
+        inside = [s for s in self._members(owner, limit=100) if s.kind == "method" and not s.name.startswith("__init")]
+        said = {key_of(s): self.relevance.in_text(f"{s.name} {s.doc}") for s in inside}
+        return sorted(inside, key=lambda s: (-(said[key_of(s)] + min(60, s.end - s.start) / 60), s.start))[:2]
+
+    def _members(self, owner: Symbol, limit: int = MAX_MEMBERS) -> list[Symbol]:
         inside = [
             s
             for s in self.workspace.index.symbols(owner.path)
@@ -298,7 +310,7 @@ class Analysis:
                 s.start,
             ),
         )
-        return scored[:MAX_MEMBERS]
+        return scored[:limit]
 
 
 def _compounds(question: Question) -> list[str]:

@@ -206,10 +206,22 @@ class GraphBuilder:
             if value > 0.1:
                 value += 0.35 * told.get(graph.symbols[key].name, 0.0) + 0.4 * min(1.0, graph.dynamic.get(key, 0.0))
             shared = 1.0 if matches.named else 1 / (1 + 0.06 * max(0, self._fan_in.get(key, 0) - 4))
-            graph.values[key] = value * shared * (0.7 if key in graph.siblings else 1.0)
+            graph.values[key] = value * shared * self._plainness(key)
         self._favour([key_of(subject) for subject in subjects])
         self._note_ways_in()
         return graph
+
+    def _plainness(self, key: Key) -> float:
+        """Less for what tells little of how something works: one of many of a kind, a made error, a mere accessor."""
+        symbol = self.graph.symbols[key]
+        owner = symbol.qualified.rpartition(".")[0].rpartition(".")[2]
+        made = symbol.name if symbol.kind in TYPE_KINDS else owner if symbol.kind == "constructor" else ""
+        if made.endswith(("Exception", "Error")) and not self._relevance.is_named(symbol):
+            return 0.15
+        accessor = re.match(r"(get|is|has|set)(?=[A-Z_])", symbol.name) is not None
+        if accessor and symbol.end - symbol.start <= 4 and not self.graph.out.get(key):
+            return 0.4
+        return 0.7 if key in self.graph.siblings else 1.0
 
     def _favour(self, subjects: Sequence[Key]) -> None:
         """Raise what is below the subjects by how much it is theirs alone: no word may name it, few others call it."""
@@ -260,10 +272,20 @@ class GraphBuilder:
 
     def uses(self, name: str) -> int:
         """How many references in code have this name, up to CROWDED_USES; tests mention everything."""
+        if name not in self._uses and self._used_in(name) >= CROWDED_USES // 2:
+            self._uses[name] = CROWDED_USES
         if name not in self._uses:
             found = self._index.references(name, limit=CROWDED_USES)
             self._uses[name] = sum(1 for reference in found if path_role(reference.path) in self._roles)
         return self._uses[name]
+
+    def _used_in(self, name: str) -> int:
+        """In how many files of code a name is used: known without reading them."""
+        from subagents.index.code_index import StoredIndex
+
+        if not isinstance(self._index, StoredIndex):
+            return 0
+        return sum(1 for path in self._index.posted("reference", name) if path_role(path) in self._roles)
 
     def usable_name(self, name: str) -> bool:
         """Whether a called name says anything: not a helper that every program calls."""
@@ -537,6 +559,7 @@ class GraphBuilder:
                     name = self.graph.symbols[edge.callee].name
                     if (
                         new
+                        and not edge.via
                         and not name.startswith("__")
                         and self.uses(name) >= CROWDED_USES
                         and not self._relevance.says(name)

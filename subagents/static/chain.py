@@ -30,6 +30,7 @@ MAX_CHILDREN = 5
 MAX_DEPTH = 6
 MAX_FEEDING = 4
 MAX_ROOTS = 100
+MANY_CALLERS = 5
 
 _DISPATCHED = words(
     "implementation handler handlers view views function functions callback callbacks method methods controller "
@@ -206,7 +207,9 @@ class ChainFinder:
         while True:
             below = children.get(root, [])
             said = graph.values.get(root, 0.0)
-            if len(below) != 1 or said >= 0.2 or graph.matches[root].named:
+            crowd = len(graph.into.get(below[0].callee, ())) if len(below) == 1 else 0
+            telling = 0.2 if crowd < MANY_CALLERS else 0.35  # one of many who begin here is no part of the story
+            if len(below) != 1 or said >= telling or graph.matches[root].named or root in graph.subjects:
                 return root
             dunder = [graph.symbols[key].name.startswith("__") for key in (root, below[0].callee)]
             if dunder[0] and not dunder[1]:
@@ -420,7 +423,7 @@ class ChainFinder:
         if root in self._graph.siblings:
             score -= 1.0
         elif not self._graph.sure_callers(root) or root in self._graph.handed or steps[0].symbol.name.startswith("__"):
-            score += 0.25
+            score += 0.25 + (0.8 if root in self._graph.handed and self._question.target_terms else 0.0)
         if aside(steps[0].symbol.path) and not self._relevance.says(steps[0].symbol.path):
             score -= 1.2
         score += 0.5 * self._graph.fame.get(root, 0.0) - (0.6 if self._is_inner(steps[0].symbol) else 0.0)

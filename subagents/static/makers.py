@@ -64,7 +64,8 @@ def locate_code(job: Job) -> Iterator[Draft]:
         job.deliverable = "the survey answers this question"
         return
     lost = len(missing) / max(1, len(question.strong_terms))
-    if not named and (not strong or lost > 0.5 or (lost == 0.5 and question.strong_terms[0] in missing)):
+    foreign = {name.lower() for name in question.proper} & set(missing)  # something by name, and not of this place
+    if not named and (foreign or not strong or lost > 0.5 or (lost == 0.5 and question.strong_terms[0] in missing)):
         return
     for order, (symbol, score) in enumerate(analysis.seeds()[:MAX_SEED_FINDINGS]):
         job.tick()

@@ -16,6 +16,9 @@ from subagents.static.source import Sources, shorten
 from subagents.static.targets import Target
 from subagents.static.wordlists import words
 
+_LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'")
+_TELLING_PEOPLE = re.compile(r"\b\w*(print|log|warn|error|diagnos|raise|throw|panic|die|usage|assert|message)\w*", re.I)
+"""A line with such a word tells somebody about what is done; what it quotes is not done there."""
 MAX_PLACES = 6
 MAX_SETTINGS = 4
 _ADDING = words("add register insert append install attach mount bind subscribe include put")
@@ -63,7 +66,7 @@ def ranked_places(
         if symbol.end - symbol.start > 300 and max(relevance.own_name(symbol), default=0.0) < 0.6:
             score *= 0.5  # hundreds of lines mention much and are about little of it
         if key not in named:
-            score += 0.3 * _module_says(symbol, question, sources, relevance)
+            score += 0.3 * _module_says(symbol, question, sources, relevance) + 0.35 * _file_is_about(symbol, question)
             if symbol.name.startswith("_"):
                 score *= 0.75  # a helper of something that would say more
         score += 1.5 if key in named else 0.0
@@ -88,6 +91,13 @@ def _module_says(symbol: Symbol, question: Question, sources: Sources, relevance
     held = set(name_words(head)) | set(name_words(symbol.path))
     said = {t: w * max((term_match(t, word) for word in held), default=0.0) for t, w in relevance.weights.items()}
     return sum(said.values()) / (sum(relevance.weights.values()) or 1.0)
+
+
+def _file_is_about(symbol: Symbol, question: Question) -> bool:
+    """Whether the name of the file itself says two words or more of what is asked for, and nothing is left."""
+    held = name_words(symbol.path.rpartition("/")[2].partition(".")[0])
+    said = [t for t in question.strong_terms if any(term_match(t, word) >= 0.75 for word in held)]
+    return len(said) >= 2 and len(said) >= len(held)
 
 
 def _named_alike(question: Question, index: CodeIndex, finder: Finder) -> Iterator[Symbol]:
@@ -117,7 +127,7 @@ def telling_line(question: Question, symbol: Symbol, sources: Sources, relevance
         return symbol.start, 0.0
     best, at = 0.0, symbol.start
     for number, row in sources.code(symbol, limit=250):
-        held = name_words(row)
+        held = name_words(_LITERAL.sub("", row) if _TELLING_PEOPLE.search(row) else row)
         hits = sum(1 for term in question.strong_terms if any(term_match(term, word) >= 0.85 for word in held))
         if hits >= 2:
             value = relevance.in_text(row)

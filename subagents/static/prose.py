@@ -20,7 +20,7 @@ MAX_LINES_A_FILE = 6000
 QUOTE_LINES = 5
 
 _UNDERLINE = re.compile(r"^\s*([=\-~^\"'`#*+.])\1{2,}\s*$")
-_HEADING = re.compile(r"^#{1,6}\s+(.*)$")
+_HEADING = re.compile(r"^(?:#{1,6}|={1,6}(?= \S))\s+(.*?)\s*=*$")
 _ITEM = re.compile(r"(?:^|\s)(?:#|\d{1,2})[.)]\s+(?=[A-Z`:])")
 _MARKUP = re.compile(r"^\s*(\.\. |:\w+:|```|<|\||\[!\[|!\[|---|\+--)")
 

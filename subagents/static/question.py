@@ -9,6 +9,7 @@ So a question in a language whose words are not known here still works through t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from subagents.engine import QuestionKind
@@ -192,11 +193,13 @@ def parse_question(text: str) -> Question:
     kind = _kind(text)
     identifiers, paths, quoted_words = _names(text)
     terms, pairs = _terms(text)
+    pairs += tuple(pair for pair in _doing(text) if pair not in pairs and set(pair) <= set(terms))
     if not (terms or identifiers or paths) and kind != "structure":  # "where is get?": an ordinary word is the name
         identifiers = tuple(w for w in dict.fromkeys(_WORD.findall(text)) if w.lower() not in GRAMMAR)
         terms = tuple(dict.fromkeys(part for name in identifiers for part in subwords(name)))
     named = {part for name in identifiers for part in subwords(name)} | quoted_words
-    weak = frozenset(term for term in terms if term in _WEAK and term not in named)
+    told_apart = {word for word in _modifiers(text) if word.endswith("ed")}
+    weak = frozenset(term for term in terms if (term in _WEAK or term in told_apart) and term not in named)
     source, target = _transition(text) if kind in ("how", "other") else ((), ())
     if kind == "structure" and (identifiers and not _whole_repository(text)):
         kind = "what"
@@ -274,6 +277,28 @@ def _terms(text: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
                 pairs[(previous, part)] = None
             previous = part
     return tuple(terms), tuple(pairs)
+
+
+_DOING = re.compile(
+    r"\b(?:does|do|did|can|will)\b.+?\b(run|execute|handle|process|send|start|create|load|apply|invoke|perform|write|"
+    r"read|parse|find|resolve|build|make|open|close|store|check|steal|schedule|dispatch|commit|render)\b((?:\s+[\w-]+){2,4})"
+    r"\W*$",
+    re.IGNORECASE,
+)
+
+
+def _doing(text: str) -> Iterator[tuple[str, str]]:
+    """In "how does A run a spawned B": run and B, which code writes as one name (`run_b`), whatever stands between."""
+    match = _DOING.search(text)
+    if match is not None:
+        last = match.group(2).split()[-1].lower()
+        yield match.group(1).lower(), last
+
+
+def _modifiers(text: str) -> list[str]:
+    """In "how does A run a spawned B" the word between: it tells which B, and is not what is done here."""
+    match = _DOING.search(text)
+    return [word.lower() for word in match.group(2).split()[:-1]] if match is not None else []
 
 
 def _transition(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

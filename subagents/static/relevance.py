@@ -21,7 +21,8 @@ _ABBREVIATIONS: Mapping[str, str] = {
     "resp": "response", "res": "response", "msg": "message", "arg": "argument", "args": "argument",
     "param": "parameter", "params": "parameter", "func": "function", "fn": "function", "init": "initialize",
     "auth": "authentication", "db": "database", "dict": "dictionary", "dir": "directory", "doc": "documentation",
-    "env": "environment", "err": "error", "exc": "exception", "exec": "execute", "ext": "extension", "fmt": "format",
+    "env": "environment", "err": "error", "exc": "error", "exceptions": "error",
+    "exec": "execute", "ext": "extension", "fmt": "format",
     "idx": "index", "impl": "implementation", "len": "length", "lib": "library", "mem": "memory", "num": "number",
     "obj": "object", "pkg": "package", "prev": "previous", "proc": "process", "proto": "protocol", "ptr": "pointer",
     "ref": "reference", "repl": "replication", "sched": "schedule", "sess": "session", "sig": "signal",
@@ -31,6 +32,8 @@ _ABBREVIATIONS: Mapping[str, str] = {
     "written": "write", "wrote": "write", "sent": "send", "kept": "keep", "built": "build", "chosen": "choose",
     "chose": "choose", "held": "hold", "ran": "run", "found": "find", "made": "make", "drawn": "draw", "drew": "draw",
     "thrown": "throw", "threw": "throw", "caught": "catch", "bound": "bind", "taken": "take", "given": "give",
+    "children": "child", "indices": "index", "indexes": "index", "exception": "error", "fails": "error",
+    "failure": "error", "failed": "error",
     "shown": "show", "broken": "break", "frozen": "freeze", "begun": "begin", "began": "begin", "lost": "lose",
 }  # fmt: skip
 _SUFFIXES = (
@@ -57,7 +60,7 @@ def term_match(term: str, word: str) -> float:
         return 1.0
     first, second = stem(term), stem(word)
     if first == second:
-        return 0.85
+        return 0.75 if len(word) < len(_ABBREVIATIONS.get(word, "")) else 0.85  # an abbreviation may mean another
     short, long = sorted((first, second), key=len)
     if len(short) >= 4 and long.startswith(short) and len(long) - len(short) <= 4:
         return 0.6

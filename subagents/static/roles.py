@@ -14,6 +14,7 @@ _TEST = re.compile(
     r"|(^|/)[^/]*(Test|Tests|IT|Spec)\.(java|kt|scala|cs|swift|php)$"
     r"|(^|/)(?i:([^/]+[-_.])?(tests?|testing|mocks?|fakes?|fixtures?)([-_](utils?|support|helpers?|lib|data|kit))?"
     r"|tests?[-_][^/]+|test(utils?|lib|kit|env|data|files|support|fixtures?|helpers?))/"
+    r"|(^|/)(mocks?|fakes?|test[-_]?(utils?|helpers?|support))\.[A-Za-z]+$"
     r"|(^|/)(?!latest/|contest/|attest/)[a-z]+test/[^/]+\.go$",
 )
 """Tests, and what only serves them: a crate, package or module of test support is not what the program does."""

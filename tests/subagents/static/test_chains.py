@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from subagents.static.question import parse_question
 from subagents.static.roles import path_role
 from tests.subagents.static import fixtures
 from tests.subagents.static.harness import Run, explore
@@ -274,6 +275,73 @@ async def test_what_a_function_returns_to_be_polled_is_told_with_what_polling_do
     assert "by who waits for the returned `Doze`" in run.answer.markdown
 
 
+async def test_a_made_error_and_what_only_tells_people_are_no_steps_and_no_places(tmp_path: Path, cache: Path) -> None:
+    files = {
+        "app/parcels.py": '''"""Parcels."""
+
+
+class ParcelSortError(Exception):
+    """Raised when parcels cannot be sorted."""
+
+    def __init__(self, parcel):
+        self.parcel = parcel
+
+
+class Depot:
+    def take_parcel(self, parcel):
+        """Take a parcel and sort it."""
+        if parcel.lost:
+            raise ParcelSortError(parcel)
+        return self.sort_parcel(parcel)
+
+    def sort_parcel(self, parcel):
+        """Sort the parcel into its bin."""
+        number = self.choose(parcel)
+        return number
+
+    def choose(self, parcel):
+        return parcel.weight % 7
+
+
+def report(printer, parcel):
+    """Report."""
+    printer.print("sorting order of parcels")
+    printer.print(parcel)
+''',
+        "app/sort_order.py": '''"""Which way round."""
+
+
+def decide(parcel):
+    """Decide."""
+    order = parcel.weight
+    return order
+
+
+def sort_by(parcel, way):
+    """Sort by weight."""
+    return (parcel, way)
+''',
+    }
+    folder = fixtures.write(tmp_path, files)
+    run = await explore(folder, "How does a parcel get sorted?", cache)
+    assert chain(run)[:2] == ["Depot.take_parcel", "Depot.sort_parcel"]
+    assert not any("ParcelSortError" in step for step in chain(run))
+    run = await explore(folder, "Where is the sort order decided?", cache)
+    places = sorted(run.data("definition"), key=lambda d: int(str(d["order"])))
+    assert places[0]["path"] == "app/sort_order.py", places
+
+
+async def test_what_the_repository_does_not_know_by_name_is_not_here(tmp_path: Path, cache: Path) -> None:
+    run = await explore(fixtures.write(tmp_path, WRAPPED), "Where is the Kubernetes view that serves a request?", cache)
+    assert not run.answer.found
+
+
+def test_the_word_between_a_verb_and_its_object_tells_which_one() -> None:
+    question = parse_question("How does a worker thread run a spawned task?")
+    assert ("run", "task") in question.pairs
+    assert "spawned" in question.weak_terms
+
+
 @pytest.mark.parametrize(
     ("path", "role"),
     [
@@ -283,6 +351,7 @@ async def test_what_a_function_returns_to_be_polled_is_told_with_what_polling_do
         ("internal/servertest/server.go", "test"),
         ("core/src/testFixtures/java/Some.java", "test"),
         ("lib/fakes/clock.py", "test"),
+        ("src/fs/mocks.rs", "test"),
         ("src/_pytest/fixtures.py", "code"),
         ("src/latest/latest.go", "code"),
         ("src/Audit.java", "code"),
