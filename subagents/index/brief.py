@@ -114,7 +114,18 @@ class RepositoryBrief:
 
 
 def repository_brief(snapshot: Snapshot, index: StoredIndex) -> RepositoryBrief:
-    """Everything is read from the index and from a few dozen files; same snapshot, same brief."""
+    """Same snapshot, same brief: it is kept beside the index, and made when there is none."""
+    from subagents.index.kept_brief import keep, kept
+
+    known = kept(index)
+    if known is None:
+        known = make_brief(snapshot, index)
+        keep(index, known)
+    return known
+
+
+def make_brief(snapshot: Snapshot, index: StoredIndex) -> RepositoryBrief:
+    """Everything is read from the index and from a few dozen files."""
     files = index.files()
     code = [(path, language, lines) for path, language, lines in files if language in GRAMMARS]
     sources = [item for item in code if not is_test_path(item[0])] or code

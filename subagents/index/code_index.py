@@ -400,12 +400,20 @@ class StoredIndex:
     # --- CodeIndex ---
 
     def paths(self) -> Sequence[str]:
+        return self._paths
+
+    @cached_property
+    def _paths(self) -> tuple[str, ...]:
         sql = "SELECT f.path FROM file f JOIN blob b ON b.id = f.blob WHERE b.is_read = 1 ORDER BY f.path"
-        return [str(row[0]) for row in self.rows(sql)]
+        return tuple(str(row[0]) for row in self.rows(sql))
 
     def language(self, path: str) -> str | None:
-        rows = self.rows("SELECT b.language FROM file f JOIN blob b ON b.id = f.blob WHERE f.path = ?", (path,))
-        return rows[0][0] if rows else None
+        return self._languages.get(path)
+
+    @cached_property
+    def _languages(self) -> dict[str, str | None]:
+        """Of all files: asked for thousands of them one by one."""
+        return dict(self.rows("SELECT f.path, b.language FROM file f JOIN blob b ON b.id = f.blob"))
 
     def line_count(self, path: str) -> int:
         rows = self.rows("SELECT b.lines FROM file f JOIN blob b ON b.id = f.blob WHERE f.path = ?", (path,))

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from subagents.codebase.snapshot import open_snapshot
-from subagents.index.brief import RepositoryBrief, choose_folders, repository_brief
+from subagents.index.brief import RepositoryBrief, choose_folders, make_brief, repository_brief
+from subagents.index.kept_brief import kept
 from subagents.index.opening import open_index
 from subagents.index.sections import sections
 
@@ -89,6 +90,43 @@ def test_document_is_json_and_the_page_is_a_page(brief: RepositoryBrief) -> None
     assert [test.folder for test in brief.tests] == ["tests"]
     assert {document.title for document in brief.documents} >= {"Shop", "Guide"}
     assert len(brief.to_markdown()) < 4_000
+
+
+def test_a_brief_is_kept_until_the_snapshot_changes(tmp_path: Path) -> None:
+    repo, cache = tmp_path / "repo", tmp_path / "cache"
+    for path, text in FILES.items():
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text(text, "utf-8")
+
+    def asked() -> tuple[RepositoryBrief, RepositoryBrief | None]:
+        with open_snapshot(repo) as snapshot, open_index(snapshot, cache, extras=()) as index:
+            before = kept(index)
+            made = repository_brief(snapshot, index)
+            assert made == kept(index) == make_brief(snapshot, index)
+            return made, before
+
+    made, before = asked()
+    assert before is None
+    assert asked() == (made, made)
+    file = next(cache.rglob("brief.json"))
+    content = file.read_bytes()
+    for damage in (b"", content[:-1], content.replace(b"tea", b"rum")):
+        file.write_bytes(damage)
+        assert asked() == (made, None)
+    (repo / "README.md").write_text("# Shop\n\nA shop that sells coffee.\n")
+    changed, before = asked()
+    assert before is None and "coffee" in changed.purpose.text
+
+
+def test_a_brief_that_quotes_a_secret_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    secret = "ghp_" + "a1B2" * 9
+    (tmp_path / "repo" / "README.md").write_text(f"# Shop\n\nSells tea with the token {secret} to people.\n")
+    (tmp_path / "repo" / "a.py").write_text("x = 1\n")
+    with open_snapshot(tmp_path / "repo") as snapshot, open_index(snapshot, tmp_path / "c", extras=()) as index:
+        made = repository_brief(snapshot, index)
+        assert secret in made.purpose.text
+        assert kept(index) is None
 
 
 def test_choosing_folders_covers_every_file_and_is_bounded() -> None:
