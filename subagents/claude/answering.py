@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scratch.findings import Citation, Finding
+from subagents.claude.contradictions import contradictions, not_side_by_side
 from subagents.claude.state_block import key_first
 from subagents.claude.structured import Reading
 from subagents.claude.tokens import text_tokens
@@ -91,8 +92,11 @@ def answer_opening(
         if room < 0:
             break
         lines.append(line)
-    if len(lines) < len(facts):
-        lines.append(f"({len(facts) - len(lines)} less important findings are left out)")
+    left_out = len(facts) - len(lines)
+    shown = {finding.id for finding in facts[: len(lines)]}
+    lines += [f"Contradiction: [{p.earlier.id}] and [{p.later.id}]" for p in contradictions(facts) if p.ids <= shown]
+    if left_out:
+        lines.append(f"({left_out} less important findings are left out)")
     questions = [f"Open: {' '.join(f.claim.split())}" for f in findings if f.kind == "open_question"][:20]
     return render(
         "answer_request",
@@ -151,6 +155,9 @@ def read_answer(body: Mapping[str, Any], findings: Sequence[Finding]) -> Reading
         reasons.append(f"{len(items)} statements, at most {MOST_STATEMENTS} are read")
     if not items and known and body.get("found") is True:
         reasons.append("there is no statement although findings are there")
+    for pair in not_side_by_side(contradictions(usable(findings)), [s.findings for s in kept]):
+        one, other = pair.earlier.id, pair.later.id
+        reasons.append(f"findings {one} and {other} contradict each other: one statement has to say both, side by side")
     draft = Draft(found=body.get("found") is True, statements=tuple(kept), dropped=len(items) - len(kept))
     return Reading(draft, tuple(reasons))
 
@@ -193,7 +200,8 @@ def rendered(
     """
     by_id = {f.id: f for f in findings}
     found = draft.found and bool(draft.statements)
-    parts = [f"{s.text} ({_places([by_id[i] for i in s.findings], link)})" for s in draft.statements]
+    statements = (*draft.statements, *_disagreements(draft, findings))
+    parts = [f"{s.text} ({_places([by_id[i] for i in s.findings], link)})" for s in statements]
     if not found:
         parts.insert(0, f"The question could not be answered from this snapshot. {coverage_line(coverage)}")
     elif (coverage.truncated or coverage.timed_out) and any(_absence(s.text) for s in draft.statements):
@@ -209,7 +217,19 @@ def rendered(
     if stale:
         notes.append(f"{stale} finding{'s' if stale > 1 else ''} whose lines changed, left out.")
     parts += [f"*{' '.join(notes)}*"] if notes else []
-    return Answer(markdown="\n\n".join(parts), statements=draft.statements, found=found)
+    return Answer(markdown="\n\n".join(parts), statements=statements, found=found)
+
+
+def _disagreements(draft: Draft, findings: Sequence[Finding]) -> list[Statement]:
+    """What the statements leave one-sided, said by code: both claims as they were recorded."""
+    pairs = not_side_by_side(contradictions(usable(findings)), [s.findings for s in draft.statements])
+    return [
+        Statement(
+            text=f"Findings contradict each other: “{p.earlier.claim}” against “{p.later.claim}”.",
+            findings=(p.earlier.id, p.later.id),
+        )
+        for p in pairs
+    ]
 
 
 _ABSENCE = re.compile(r"\b(no|not|none|never|nowhere|without|absent|missing|lacks?)\b", re.IGNORECASE)

@@ -22,6 +22,7 @@ from subagents.claude.budget import TaskLimits, check_fixed_part, input_budget
 from subagents.claude.client import Endpoint, make_endpoint, model_of
 from subagents.claude.config import ClaudeSettings, ModelFacts
 from subagents.claude.context import ContextKeeper, ContextPolicy
+from subagents.claude.contradictions import contradictions
 from subagents.claude.history import Edits, History
 from subagents.claude.ledger import Entry, EntryKind
 from subagents.claude.planning import CheckTasks
@@ -104,13 +105,17 @@ class ClaudeEngine:
         def read(body: Mapping[str, Any]) -> Reading[planning.Proposal]:
             return planning.read_plan(body, workspace, most=most, phase=phase, known=known, check=self.check_tasks)
 
+        disagreeing = contradictions(answering.usable([f for s in summaries for f in s.findings]))
         seen = [[s.phase, [f.id for f in s.findings], list(s.open_questions)] for s in summaries]
         asker = await self._asker("plan", workspace, planning.PLAN_SCHEMA, key=[phase, most, seen])
         opening = planning.plan_opening(workspace, phase, summaries, most=most, hits=hits)
         reading = await asker.ask(self.store.redact(opening), read)
-        if reading.value is not None and not reading.reasons:
-            return Plan(title=title, tasks=reading.value.tasks) if reading.value.tasks else None
+        if reading.value is not None and not reading.reasons and reading.value.tasks:
+            return Plan(title=title, tasks=reading.value.tasks)
         if phase > 1:
+            settling = planning.settling_task(workspace, disagreeing, phase=phase)
+            return Plan(title="settle", tasks=(settling,)) if settling is not None else None
+        if reading.value is not None and not reading.reasons:
             return None
         return Plan(title=title, tasks=planning.plan_by_code(workspace, phase=phase, most=most, hits=hits))
 
@@ -363,6 +368,7 @@ class ClaudeEngine:
             changes=change_log(workspace.snapshot),
             fetch_evidence=self.store.evidence,
             redact=self.store.redact,
+            told=tuple(finding.id for finding in context.summary.findings) if context.summary else (),
         )
         role = "verify" if task.role == "verify" else "investigate"
         tools = tools_for(role, has_history=desk.changes is not None)

@@ -13,6 +13,8 @@ from typing import Any
 
 from manifests.tasks import Task, task_id
 from scratch.findings import Finding
+from subagents.claude.answering import usable
+from subagents.claude.contradictions import Contradiction, contradictions
 from subagents.claude.structured import Reading
 from subagents.codebase.types import FileHit
 from subagents.engine import PhaseSummary, Workspace
@@ -26,6 +28,8 @@ SMALL_FILES = 12
 MOST_TASKS = 6
 LATER_TASKS = 3
 CLAIMS_A_TASK = 6
+MOST_PAIRS = 6
+"""Contradictions that one task is asked to settle; the others wait for a later phase, or stand in the answer."""
 _TEXT_LIMIT = 4_000
 _EVERYWHERE = ("", ".", "/", "./")
 _SUMMARY_CHARS = 30_000
@@ -101,6 +105,9 @@ def plan_opening(
 ) -> str:
     """Text of the request: question, limits, ranked hits, what earlier phases found. The brief stands in the system."""
     known = "\n\n".join(summary.markdown for summary in summaries)[-_SUMMARY_CHARS:]
+    pairs = contradictions(usable([finding for summary in summaries for finding in summary.findings]))
+    if pairs:
+        known += "\n\n### Findings that contradict each other\n" + "\n".join(f"- {p.line}" for p in pairs[:MOST_PAIRS])
     return render(
         "plan_request",
         question=workspace.question,
@@ -258,6 +265,21 @@ def plan_by_code(workspace: Workspace, *, phase: int, most: int, hits: Sequence[
     return tuple(
         explore_task(workspace, workspace.question, scope=(folder,), phase=phase, share=1 / len(folders))
         for folder in folders
+    )
+
+
+def settling_task(workspace: Workspace, pairs: Sequence[Contradiction], *, phase: int) -> Task | None:
+    """One task that finds out which of the contradicting findings hold; None when none contradict each other."""
+    if not pairs:
+        return None
+    return explore_task(
+        workspace,
+        "These findings contradict each other. Read what each rests on and what decides between them, and record which "
+        "holds, or under which condition each does.\n"
+        + as_data("contradicting_findings", "\n".join(pair.line for pair in pairs[:MOST_PAIRS])),
+        scope=workspace.snapshot.scope,
+        deliverable="for each pair a finding that decides it, with the lines that do",
+        phase=phase,
     )
 
 

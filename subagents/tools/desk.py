@@ -63,6 +63,8 @@ class Desk:
     fetch_evidence: Callable[[str], bytes] | None = None
     redact: Callable[[str], str] = no_redaction
     """Applied to everything before the model sees it: what is sent is what is written."""
+    told: tuple[str, ...] = ()
+    """Ids of findings of others that this subagent was told of."""
     notes: list[str] = field(default_factory=list)
     settled: set[str] = field(default_factory=set)
     read: dict[str, list[tuple[int, int]]] = field(default_factory=dict)

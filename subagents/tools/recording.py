@@ -14,6 +14,8 @@ from subagents.tools.schema import tool
 _CITATION = re.compile(r"`?(?P<path>[^`]+?):L?(?P<first>\d+)(?:\s*-\s*L?(?P<last>\d+))?`?\Z")
 NOTE_CHARS = 1_000
 EVIDENCE_LINES = 120
+SHORTEST_ID = 9
+"""Characters of a finding's id that are enough."""
 
 _CODES: dict[str, ErrorCode] = {
     "path_not_in_snapshot": "no_such_path",
@@ -39,6 +41,7 @@ def record_finding(
     symbols: list[str] | None = None,
     confidence: Literal["low", "medium", "high"] = "high",
     relevance: Literal["low", "medium", "high"] = "medium",
+    contradicts: list[str] | None = None,
 ) -> ToolOutput:
     """Record one confirmed finding. Only what is recorded reaches the answer. The citations are checked at once
     against the code; cite only lines you were shown, as tightly as possible.
@@ -50,10 +53,12 @@ def record_finding(
         symbols: Names of the definitions concerned.
         confidence: How sure the cited lines make it.
         relevance: How much it matters to the task.
+        contradicts: Ids of recorded findings that cannot be true if this one is.
     """
     if not citations:
         raise ToolError("bad_citation", "a finding needs a citation", "Cite the lines as path:first-last.")
     places = [_citation(desk, text) for text in citations]
+    against = [_known_finding(desk, given) for given in contradicts or ()]
     before = len(desk.recorder.findings())
     try:
         finding = desk.recorder.record(
@@ -64,6 +69,7 @@ def record_finding(
             confidence={"low": 0.4, "medium": 0.7, "high": 0.95}[confidence],
             relevance={"low": 0.3, "medium": 0.6, "high": 0.9}[relevance],
             evidence=_evidence_of(desk, places),
+            data={"contradicts": sorted(set(against))} if against else None,
         )
     except CitationRejected as error:
         raise rejected(error) from error
@@ -73,6 +79,20 @@ def record_finding(
     return ToolOutput(
         text=said, digest=said, log=f"record_finding {finding.id[:9]}: {cut_line(claim, 80)}", keep=True, news=int(new)
     )
+
+
+def _known_finding(desk: Desk, given: str) -> str:
+    """The id of a finding that this subagent recorded or was told of; it may be cut, as in the state block."""
+    name = given.strip().strip("[]")
+    known = dict.fromkeys([*desk.told, *(finding.id for finding in desk.recorder.findings())])
+    meant = [one for one in known if len(name) >= SHORTEST_ID and one.startswith(name)]
+    if len(meant) != 1:
+        raise ToolError(
+            "invalid_argument",
+            f"{given[:80]!r} names no recorded finding that you know",
+            "Give an id from the state block or the phase summary, or leave `contradicts` out.",
+        )
+    return meant[0]
 
 
 def _citation(desk: Desk, text: str) -> tuple[str, int, int]:
