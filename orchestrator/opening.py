@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.view import View
-from subagents.codebase.types import Snapshot
-from subagents.engine import Workspace
 
 if TYPE_CHECKING:
+    from subagents.codebase.types import Snapshot
+    from subagents.engine import Workspace
     from subagents.index.code_index import StoredIndex
 
 
 @contextmanager
 def workspace_of(snapshot: Snapshot, *, question: str, cache_dir: Path, view: View) -> Iterator[Workspace]:
     """Index what changed and open ranked search. Raises EngineError when the index cannot be built."""
+    from subagents.engine import Workspace
     from subagents.ranking import open_finder
 
     with indexed(snapshot, cache_dir=cache_dir, view=view) as index:
@@ -34,18 +35,3 @@ def indexed(snapshot: Snapshot, *, cache_dir: Path, view: View) -> Iterator[Stor
         for notice in index.notices:
             view.say(notice)
         yield index
-
-
-@contextmanager
-def opened(root: Path, *, question: str, scope: Sequence[str], cache_dir: Path, view: View) -> Iterator[Workspace]:
-    """The workspace of one repository without a session: nothing is frozen to disk.
-
-    Raises UsageError when `root` cannot be explored.
-    """
-    from subagents.codebase.snapshot import open_snapshot
-
-    with (
-        open_snapshot(root, scope=tuple(scope), cache=cache_dir) as snapshot,
-        workspace_of(snapshot, question=question, cache_dir=cache_dir, view=view) as workspace,
-    ):
-        yield workspace

@@ -6,10 +6,14 @@ What comes out of a session was redacted when it was written.
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import orjson
 
 from orchestrator.terminal import printable
+
+if TYPE_CHECKING:
+    from subagents.codebase.types import SnapshotId
 
 
 def print_json(document: object, *, raw: bool = False) -> None:
@@ -31,6 +35,11 @@ def print_text(text: str, *, raw: bool = False) -> None:
         text = redact_text(text)[0]
     sys.stdout.write(printable(text if text.endswith("\n") else text + "\n"))
     sys.stdout.flush()
+
+
+def snapshot_document(snapshot: SnapshotId) -> dict[str, object]:
+    """The snapshot as `--json` shows it."""
+    return {"kind": snapshot.kind, "commit": snapshot.commit, "tree": snapshot.tree, "dirty": snapshot.dirty}
 
 
 def say(text: str) -> None:

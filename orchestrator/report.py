@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.coverage import CoverageReport
+from orchestrator.output import snapshot_document
 from scratch.findings import Finding
 from subagents.codebase.types import SnapshotId
 from subagents.engine import Answer
@@ -102,11 +103,6 @@ def to_document(report: Report) -> dict[str, object]:
         "usage": dict(report.usage),
         "redacted": dict(report.redacted),
     }
-
-
-def snapshot_document(snapshot: SnapshotId) -> dict[str, object]:
-    """The snapshot as `--json` shows it."""
-    return {"kind": snapshot.kind, "commit": snapshot.commit, "tree": snapshot.tree, "dirty": snapshot.dirty}
 
 
 def finding_document(finding: Finding) -> dict[str, object]:

@@ -43,3 +43,39 @@ def test_light_commands_import_nothing_heavy(arguments: list[str], tmp_path: Pat
     )
     assert done.returncode == 0, done.stderr
     assert HEAVY.isdisjoint(done.stderr.split())
+
+
+NOT_FOR_SEARCH = {"anthropic", "git", "networkx", "tree_sitter", "rich", "asyncio"}
+OURS_NOT_FOR_SEARCH = {
+    "orchestrator.coordinator", "orchestrator.report", "subagents.engine", "subagents.index.build",
+    "subagents.index.calls", "subagents.ranking.roles", "scratch.findings", "numpy.ma",
+}  # fmt: skip
+
+
+def test_a_warm_search_imports_only_what_answers_it(tmp_path: Path) -> None:
+    """Each of these costs a search 5 to 200 ms; `numpy.ma` comes with `np.unique`."""
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "a.py").write_text("def moor(ship):\n    return ship\n")
+    code = (
+        "import sys; from orchestrator.main import run; code = run(sys.argv[1:]); "
+        "print(' '.join(sorted(sys.modules)), file=sys.stderr); sys.exit(code)"
+    )
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "LEADLINE_STATE_DIR": str(tmp_path / "state"),
+        "LEADLINE_CACHE_DIR": str(tmp_path / "cache"),
+        "HOME": str(tmp_path),
+    }
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code, "find", str(tmp_path / "repo"), "moor the ship", "--json"],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=ROOT,
+            check=True,
+        )
+    assert '"path": "a.py"' in done.stdout
+    loaded = set(done.stderr.split())
+    assert {name.split(".")[0] for name in loaded}.isdisjoint(NOT_FOR_SEARCH)
+    assert loaded.isdisjoint(OURS_NOT_FOR_SEARCH)

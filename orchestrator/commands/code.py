@@ -6,16 +6,18 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from manifests.errors import UsageError
-from orchestrator.opening import indexed, opened
-from orchestrator.output import print_json, print_text
-from orchestrator.report import snapshot_document
+from orchestrator.opening import indexed
+from orchestrator.output import print_json, print_text, snapshot_document
 from orchestrator.settings import load_settings
 from orchestrator.streams import readable
 from orchestrator.terminal import printable_line
 from orchestrator.view import make_view
-from subagents.codebase.types import FileHit
+
+if TYPE_CHECKING:
+    from subagents.codebase.types import FileHit
 
 _LONGEST_QUERY = 1_000_000
 """Bytes. Whole issue reports with logs fit; a file given by mistake does not."""
@@ -35,19 +37,26 @@ def find(
     quiet: bool,
 ) -> int:
     """Print ranked files with reasons and symbols. An empty result is exit code 0 and says so."""
+    from subagents.codebase.snapshot import open_snapshot
+    from subagents.ranking import open_finder
+
     text = _query(query, query_file)
     settings = load_settings(os.environ)
     view = make_view(quiet=quiet or as_json, stream=sys.stderr)
     try:
-        with opened(Path(repo), question=text, scope=scope, cache_dir=settings.cache_dir, view=view) as workspace:
-            hits = workspace.finder.find(text, limit=limit)
-            notes = [_NOWHERE.format(name=name) for name in workspace.finder.unknown_names(text)[:_NOTES]]
-            snapshot = snapshot_document(workspace.snapshot.id)
+        with (
+            open_snapshot(Path(repo), scope=tuple(scope), cache=settings.cache_dir) as snapshot,
+            indexed(snapshot, cache_dir=settings.cache_dir, view=view) as index,
+        ):
+            finder = open_finder(snapshot, index, settings.cache_dir)
+            hits = finder.find(text, limit=limit)
+            notes = [_NOWHERE.format(name=name) for name in finder.unknown_names(text)[:_NOTES]]
+            identity = snapshot_document(snapshot.id)
     finally:
         view.close()
     if as_json:
         results = [_hit_document(h) for h in hits]
-        print_json({"query": text, "snapshot": snapshot, "notes": notes, "results": results}, raw=True)
+        print_json({"query": text, "snapshot": identity, "notes": notes, "results": results}, raw=True)
     else:
         for note in notes:
             print_text(note, raw=True)
