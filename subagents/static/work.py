@@ -15,7 +15,7 @@ from subagents.static.analysis import Analysis
 from subagents.static.drafts import Draft
 from subagents.static.question import Question
 
-TASK_SECONDS = 30.0
+TASK_SECONDS = 90.0
 """Far above what any task takes; a task that meets it ends `partial`, with what it has."""
 
 
