@@ -275,62 +275,6 @@ async def test_what_a_function_returns_to_be_polled_is_told_with_what_polling_do
     assert "by who waits for the returned `Doze`" in run.answer.markdown
 
 
-async def test_a_made_error_and_what_only_tells_people_are_no_steps_and_no_places(tmp_path: Path, cache: Path) -> None:
-    files = {
-        "app/parcels.py": '''"""Parcels."""
-
-
-class ParcelSortError(Exception):
-    """Raised when parcels cannot be sorted."""
-
-    def __init__(self, parcel):
-        self.parcel = parcel
-
-
-class Depot:
-    def take_parcel(self, parcel):
-        """Take a parcel and sort it."""
-        if parcel.lost:
-            raise ParcelSortError(parcel)
-        return self.sort_parcel(parcel)
-
-    def sort_parcel(self, parcel):
-        """Sort the parcel into its bin."""
-        number = self.choose(parcel)
-        return number
-
-    def choose(self, parcel):
-        return parcel.weight % 7
-
-
-def report(printer, parcel):
-    """Report."""
-    printer.print("sorting order of parcels")
-    printer.print(parcel)
-''',
-        "app/sort_order.py": '''"""Which way round."""
-
-
-def decide(parcel):
-    """Decide."""
-    order = parcel.weight
-    return order
-
-
-def sort_by(parcel, way):
-    """Sort by weight."""
-    return (parcel, way)
-''',
-    }
-    folder = fixtures.write(tmp_path, files)
-    run = await explore(folder, "How does a parcel get sorted?", cache)
-    assert chain(run)[:2] == ["Depot.take_parcel", "Depot.sort_parcel"]
-    assert not any("ParcelSortError" in step for step in chain(run))
-    run = await explore(folder, "Where is the sort order decided?", cache)
-    places = sorted(run.data("definition"), key=lambda d: int(str(d["order"])))
-    assert places[0]["path"] == "app/sort_order.py", places
-
-
 async def test_what_the_repository_does_not_know_by_name_is_not_here(tmp_path: Path, cache: Path) -> None:
     run = await explore(fixtures.write(tmp_path, WRAPPED), "Where is the Kubernetes view that serves a request?", cache)
     assert not run.answer.found
