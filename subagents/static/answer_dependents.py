@@ -92,9 +92,9 @@ def _short(question: Question, facts: Facts, target: Fact | None, number: int, w
     for fact in facts.of_number("subclasses", number):
         count = fact.number("count")
         verb = "implement" if fact.flag("implements") else "extend"
-        shown = [str(r.get("symbol")) for r in fact.rows("shown")]
-        shown += [""] * (count - len(shown))
-        parts.append(f"{plural(count, 'type')} {verb}{'s' if count == 1 else ''} it ({codes(shown, 4)})")
+        shown = [code(str(r.get("symbol"))) for r in fact.rows("shown")[:4]]
+        shown += [f"{count - len(shown)} more"] if count > len(shown) else []
+        parts.append(f"{plural(count, 'type')} {verb}{'s' if count == 1 else ''} it ({listing(shown)})")
         ids.append(fact.id)
     if parts:
         writer.say(f"{_capital(listing(parts))}.", ids)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from subagents.static import answer_common
 from subagents.static.answer_dependents import use_bullets
-from subagents.static.drafts import a, plural
+from subagents.static.callgraph import TYPE_KINDS
+from subagents.static.drafts import a, listing, plural
 from subagents.static.facts import Fact, Facts
 from subagents.static.markdown import code, prose
 from subagents.static.question import Question
+from subagents.static.relevance import name_words, term_match
 from subagents.static.source import shorten
 from subagents.static.writing import Writer
 
@@ -20,14 +22,12 @@ def write(question: Question, facts: Facts, writer: Writer) -> bool:
     settings = facts.all("setting")
     if not places and not (settings and question.kind == "where"):
         return False
-    names = writer.names
-    if places:
+    sure = [f for f in settings if f.flag("sure")][:4] if question.aspect == "configured" else []
+    _defaults(sure, writer)
+    said = {f.text("symbol") for f in sure} | {f.text("name") for f in sure}
+    if places and (not sure or (_adds(places[0], question) and places[0].text("symbol") not in said)):
         _first(places[0], writer)
         _uses_sentence(facts, places[0], writer)
-    if question.aspect == "configured":
-        for setting in settings[:2]:
-            at = names.at(setting.text("path"), setting.number("line"))
-            writer.say(f"It is set at {at}: {code(shorten(setting.text('text'), 110))}.", [setting.id])
     writer.end_paragraph("Short answer")
     _members(facts, writer)
     _table(places, writer)
@@ -55,25 +55,70 @@ def _first(place: Fact, writer: Writer) -> None:
 
 
 def _uses_sentence(facts: Facts, place: Fact, writer: Writer) -> None:
+    names = writer.names
     totals = [f for f in facts.of_number("total", 0) if f.text("target") == place.text("symbol")]
     for total in totals:
         if total.text("how") != "call":
             continue
         at_least = "at least " if total.flag("truncated") else ""
-        groups = [f for f in facts.of_number("group", 0) if f.text("how") == "call" and not f.flag("test")]
-        first = groups[0] if groups else None
-        example = ""
-        ids = [total.id]
-        if first is not None and first.rows("examples"):
-            row = first.rows("examples")[0]
-            inside = f" in {code(str(row.get('inside')))}" if row.get("inside") else ""
-            example = f", first of all{inside} ({writer.names.at(str(row.get('path')), _line(row))})"
-            ids.append(first.id)
-        writer.say(
-            f"It is called on {at_least}{plural(total.number('lines'), 'line')} in "
-            f"{plural(total.number('files'), 'file')}{example}.",
-            ids,
-        )
+        in_code = [r for r in total.rows("examples") if not r.get("test")]
+        rows = in_code or total.rows("examples")
+        shown = [
+            f"{code(str(r.get('inside')))} ({names.at(str(r.get('path')), _line(r))})"
+            if r.get("inside")
+            else names.at(str(r.get("path")), _line(r))
+            for r in rows[:4]
+        ]
+        tests = total.number("test_lines") if in_code else 0
+        more = total.number("lines") - len(shown) - tests
+        if not shown:
+            continue
+        lines = f" and on {at_least}{more} more {'line' if more == 1 else 'lines'}" if more > 0 else ""
+        aside = f", besides {plural(tests, 'line')} of tests and examples" if tests else ""
+        writer.say(f"It is called in {listing(shown)}{lines}{aside}.", [total.id])
+
+
+def _defaults(sure: Sequence[Fact], writer: Writer) -> None:
+    """What the subject is by default; parameters of one value in one sentence."""
+    names = writer.names
+    groups: dict[tuple[str, str, str], list[Fact]] = {}
+    for fact in sure:
+        key = (fact.text("manner"), fact.text("name"), fact.text("value"))
+        groups.setdefault(key if fact.text("manner") == "parameter" else (*key[:2], fact.id), []).append(fact)
+    for (manner, name, _), facts in groups.items():
+        first, ids = facts[0], [f.id for f in facts]
+        value = code(first.text("value"))
+        owner = first.text("symbol") if manner != "parameter" else ""
+        inside = f" in {names.symbol(owner)}" if owner else ""
+        at = names.at(first.text("path"), first.number("line")) if manner != "parameter" else ""
+        match manner:
+            case "parameter":
+                where = listing(
+                    [f"{names.symbol(f.text('symbol'))} ({names.at(f.text('path'), f.number('line'))})" for f in facts]
+                )
+                writer.say(f"{code(name)} is {value} by default, as a parameter of {where}.", ids)
+            case "file":
+                read = next(iter(first.rows("read")), None)
+                reader = ""
+                if read is not None:
+                    line = names.at(str(read.get("path")), _line(read))
+                    by = code(str(read.get("inside"))) if read.get("inside") else ""
+                    reader = f"; {by} reads it ({line})" if by else f"; {line} names it"
+                writer.say(f"{code(name)} stands at {at}: {code(shorten(first.text('text'), 110))}{reader}.", ids)
+            case "entry" if not first.text("value"):
+                writer.say(f"{code(name)} is declared{inside} at {at}: {code(shorten(first.text('text'), 110))}.", ids)
+            case "constant":
+                writer.say(f"{code(name)} is {value} ({at}).", ids)
+            case _:
+                writer.say(f"{code(name)} is {value} by default{inside} ({at}).", ids)
+
+
+def _adds(place: Fact, question: Question) -> bool:
+    """Whether a definition says more than the defaults before it: no mere type, and about all that is asked for."""
+    own = name_words(place.text("symbol"))
+    return place.text("kind") not in TYPE_KINDS and all(
+        any(term_match(term, word) >= 0.75 for word in own) for term in question.strong_terms
+    )
 
 
 def _members(facts: Facts, writer: Writer) -> None:

@@ -18,6 +18,7 @@ from subagents.static.targets import Target
 
 MAX_GROUPS = 14
 MAX_EXAMPLES = 3
+MAX_CALLERS = 5
 MAX_FILES = 400
 MAX_REFERENCES = 400
 MAX_DISTANCE = 6
@@ -325,13 +326,14 @@ def group_drafts(target: str, found: Uses, number: int, *, relevance: float = 0.
     files = sorted({use.path for use in found.uses})
     tests = sum(1 for path in files if path_role(path) in ("test", "example"))
     first = ordered[0][1][0]
+    distinct = _distinct_callers(found.uses, target)
     at_least = "at least " if found.truncated else ""
     yield Draft(
         claim=f"{at_least}{plural(len(found.uses), 'line')} in {plural(len(files), 'file')} "
         f"{verbs[found.how]} `{target}`"
         f" ({tests} of the files are tests or examples); {plural(len(ordered), 'folder')}.",
         kind="structure",
-        citations=((first.path, first.line, first.line),),
+        citations=tuple((u.path, u.line, u.line) for u in distinct) or ((first.path, first.line, first.line),),
         symbols=(target,),
         relevance=min(1.0, relevance + 0.2),
         data={
@@ -344,10 +346,24 @@ def group_drafts(target: str, found: Uses, number: int, *, relevance: float = 0.
             "tests": tests,
             "folders": len(ordered),
             "truncated": found.truncated,
+            "test_lines": sum(1 for u in found.uses if path_role(u.path) in ("test", "example")),
+            "examples": [
+                {"path": u.path, "line": u.line, "inside": u.inside, "test": path_role(u.path) in ("test", "example")}
+                for u in distinct
+            ],
         },
     )
     for order, ((test, package), uses) in enumerate(ordered[:MAX_GROUPS]):
         yield _group_draft(target, found.how, number, order, package, test, uses, verbs[found.how], relevance)
+
+
+def _distinct_callers(uses: Sequence[Use], target: str) -> list[Use]:
+    """One use for each definition around it, of code before tests, itself left out; the first few."""
+    found: dict[tuple[str, str], Use] = {}
+    for use in sorted(uses, key=lambda u: (path_role(u.path) != "code", not u.inside)):
+        if use.inside != target:
+            found.setdefault((use.path, use.inside), use)
+    return list(found.values())[:MAX_CALLERS]
 
 
 def _by_file(by_package: Mapping[tuple[bool, str], list[Use]]) -> dict[tuple[bool, str], list[Use]]:

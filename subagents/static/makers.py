@@ -189,8 +189,9 @@ def locate_docs(job: Job) -> Iterator[Draft]:
 
 
 def locate_config(job: Job) -> Iterator[Draft]:
+    analysis, workspace = job.analysis, job.workspace
     yield from setting_drafts(
-        job.question, job.workspace.index, job.workspace.finder, job.analysis.sources, Relevance(job.question)
+        job.question, workspace.index, workspace.finder, analysis.sources, analysis.grep, analysis.code_paths
     )
     job.deliverable = "no configuration file and no constant speaks of it"
 

@@ -109,7 +109,7 @@ def uses_of(symbol: Symbol, mentions: Mentions, index: CodeIndex, sources: Sourc
             if mention.receiver in _SELF:
                 if inside and mention.path == symbol.path:
                     yield mention
-            elif owner and not rivals and telling:
+            elif owner and not rivals and (telling or symbol.kind not in FUNCTION_KINDS):
                 yield mention
             continue
         if owner and symbol.kind in FUNCTION_KINDS:

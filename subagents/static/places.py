@@ -8,9 +8,12 @@ from dataclasses import replace
 
 from subagents.codebase.types import CodeIndex, Finder, Symbol
 from subagents.static.callgraph import FUNCTION_KINDS, TYPE_KINDS, Key, is_declaration, key_of
+from subagents.static.deeds import Deed, deed_of, initials, names_it_all, object_share
+from subagents.static.defaults import declared_at, defaults_of
 from subagents.static.drafts import Draft, place, symbol_data, where
+from subagents.static.grep import Grep
 from subagents.static.question import Question
-from subagents.static.relevance import Relevance, name_words, term_match
+from subagents.static.relevance import Matches, Relevance, name_words, term_match
 from subagents.static.roles import path_role
 from subagents.static.source import Sources, shorten
 from subagents.static.targets import Target
@@ -19,6 +22,15 @@ from subagents.static.wordlists import words
 _LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'")
 _TELLING_PEOPLE = re.compile(r"\b\w*(print|log|warn|error|diagnos|raise|throw|panic|die|usage|assert|message)\w*", re.I)
 """A line with such a word tells somebody about what is done; what it quotes is not done there."""
+_DANGLING = re.compile(r"^\s*([\"')\]}.,+&|]|[fbr]\")")
+_SECTION = re.compile(r"^\s*(?:\[+([\w.\"'-]+)\]+|(\w[\w.-]*):)\s*(?:#.*)?$")
+_KEY = re.compile(r"""^\s*(?:[-{]\s*)?["']?(?P<key>[\w.-]+)["']?\s*(?::|=)\s*\S""")
+_TOOLS = words("ci workflow workflows github gitlab travis lint linter linting pipeline pipelines build coverage")
+_TOOLING = re.compile(
+    r"(^|/)\.[^/]+(/|$)|(^|/)(tox|appveyor|azure-pipelines|codecov|renovate|mkdocs|netlify|cirrus|pytest|mypy|ruff)"
+    r"\.[a-z]+$",
+    re.IGNORECASE,
+)
 MAX_PLACES = 6
 MAX_SETTINGS = 4
 _ADDING = words("add register insert append install attach mount bind subscribe include put")
@@ -49,6 +61,9 @@ def ranked_places(
             pool.setdefault(key_of(symbol), symbol)
     for symbol in _named_alike(question, index, finder):
         pool.setdefault(key_of(symbol), symbol)
+    deed = deed_of(question) if question.aspect != "configured" else None
+    for symbol in _doing(deed, index, finder) if deed else ():
+        pool.setdefault(key_of(symbol), symbol)
     tests_wanted = question.aspect == "tested"
     matches = {}
     for key, symbol in pool.items():
@@ -56,12 +71,14 @@ def ranked_places(
         if is_declaration(symbol) or role == "vendored" or (role == "test" and not tests_wanted and key not in named):
             continue
         names = sources.identifiers(symbol.path, symbol.start + 1, min(symbol.end, symbol.start + 200))
-        matches[key] = relevance.matches(symbol, names if symbol.kind in FUNCTION_KINDS else ())
+        match = relevance.matches(symbol, names if symbol.kind in FUNCTION_KINDS else ())
+        matches[key] = _with_deed(match, deed, symbol) if deed else match
     relevance.weigh(list(matches.values()))
     found = []
     for rank, (key, match) in enumerate(matches.items()):
         symbol = pool[key]
         line, worth = telling_line(question, symbol, sources, relevance)
+        worth = 0.0 if deed is not None and deed.runs else worth  # what is set going is told by its callers
         score = (relevance.value(replace(match, pairs=min(1, match.pairs))) + 0.3 * worth) * relevance.coverage(match)
         if symbol.end - symbol.start > 300 and max(relevance.own_name(symbol), default=0.0) < 0.6:
             score *= 0.5  # hundreds of lines mention much and are about little of it
@@ -69,7 +86,13 @@ def ranked_places(
             score += 0.3 * _module_says(symbol, question, sources, relevance) + 0.35 * _file_is_about(symbol, question)
             if symbol.name.startswith("_"):
                 score *= 0.75  # a helper of something that would say more
-        score += 1.5 if key in named else 0.0
+        if key in named:  # a type that only shares a noun with the question does not do what is asked for
+            noun = symbol.kind in TYPE_KINDS and (deed is not None or question.aspect == "configured")
+            part = deed is not None and not names_it_all(deed, symbol.name)
+            score += 0.2 if (noun or part) and not relevance.is_named(symbol) else 1.5
+        if deed is not None:
+            score *= 1.0 if deed.done_by(symbol.name) or relevance.is_named(symbol) or deed.runs else 0.85
+            score += _deed_worth(deed, symbol, index)
         if question.aspect == "configured" and (symbol.kind in VALUE_KINDS or re.search(r"[A-Z]{3}", symbol.name)):
             score += 0.25
         if question.aspect == "registered" and set(name_words(symbol.name)) & _ADDING:
@@ -82,6 +105,46 @@ def ranked_places(
         found.append((score, symbol, line))
     found.sort(key=lambda item: (-item[0], item[1].path, item[1].start))
     return found[: MAX_PLACES * 2]
+
+
+def _doing(deed: Deed, index: CodeIndex, finder: Finder) -> Iterator[Symbol]:
+    """Definitions called by a verb of the same meaning and what it is done to; the rest is found by ranking."""
+    for name in dict.fromkeys(deed.names()):
+        yield from index.definitions(name, limit=4)
+    for hit in finder.find_symbols(" ".join((*deed.objects, *deed.verbs[:4])), limit=40):
+        yield hit.symbol
+    for file in finder.find(" ".join(deed.objects), limit=6, include_tests=False):
+        yield from (s for s in index.symbols(file.path) if s.kind in FUNCTION_KINDS and names_it_all(deed, s.name))
+
+
+def _with_deed(match: Matches, deed: Deed, symbol: Symbol) -> Matches:
+    """A verb of the same meaning counts as the word of the question, initials as the words they stand for."""
+    by_term = dict(match.by_term)
+    own = name_words(symbol.name)
+    if symbol.kind in FUNCTION_KINDS:
+        by_term[deed.asked] = max(by_term.get(deed.asked, 0.0), 0.8 * deed.done_by(symbol.name))
+    for particle in deed.particles:
+        by_term[particle] = by_term.get(deed.asked, 0.0)
+    for thing in deed.objects:
+        if initials(thing, own):
+            by_term[thing] = max(by_term.get(thing, 0.0), 0.9)
+    pairs = match.pairs
+    if not pairs and len(deed.objects) > 1 and names_it_all(deed, symbol.name):
+        pairs = 1
+    return replace(match, by_term=by_term, pairs=pairs)
+
+
+def _deed_worth(deed: Deed, symbol: Symbol, index: CodeIndex) -> float:
+    """What does it is worth more than what only speaks of it; what sets something going is called from elsewhere."""
+    if symbol.kind not in FUNCTION_KINDS:
+        return 0.0
+    owner = symbol.qualified.rpartition(".")[0]
+    share = object_share(deed, symbol.name, owner, symbol.path.rpartition(".")[0], symbol.doc)
+    worth = 0.6 * deed.done_by(symbol.name) * share
+    if deed.runs and names_it_all(deed, symbol.name):
+        callers = {key_of(edge.caller) for edge in index.callers(symbol, limit=20, tests=False)} - {key_of(symbol)}
+        worth += 0.2 * min(4, len(callers)) + (0.2 if deed.at_once(symbol.name) else 0.0)
+    return worth
 
 
 def _module_says(symbol: Symbol, question: Question, sources: Sources, relevance: Relevance) -> float:
@@ -127,6 +190,8 @@ def telling_line(question: Question, symbol: Symbol, sources: Sources, relevance
         return symbol.start, 0.0
     best, at = 0.0, symbol.start
     for number, row in sources.code(symbol, limit=250):
+        if _DANGLING.match(row) or (question.aspect != "configured" and declared_at(symbol, number, sources)):
+            continue  # the end of a statement says nothing by itself, nor does the name of a parameter
         held = name_words(_LITERAL.sub("", row) if _TELLING_PEOPLE.search(row) else row)
         hits = sum(1 for term in question.strong_terms if any(term_match(term, word) >= 0.85 for word in held))
         if hits >= 2:
@@ -175,58 +240,158 @@ def definition_drafts(
 
 
 def setting_drafts(
-    question: Question, index: CodeIndex, finder: Finder, sources: Sources, relevance: Relevance
+    question: Question,
+    index: CodeIndex,
+    finder: Finder,
+    sources: Sources,
+    grep: Grep,
+    code_paths: Sequence[str],
 ) -> Iterator[Draft]:
-    """Lines of configuration files, and constants or defaults in code, that speak of the subject."""
+    """What the subject is by default in code, lines of configuration files, and constants that speak of it."""
     terms = [t for t in question.strong_terms if t not in ("configured", "set", "settings")] or list(question.terms)
     if not terms:
         return
-    scored: list[tuple[float, str, int, str, str]] = []
-    for path in _config_files(question, index, finder):
-        for number, row in sources.lines(path, 1, 3000):
-            if len(row) > 400 or not row.strip():
-                continue
-            value = _covers(terms, row)
-            if value >= 0.99:
-                scored.append((-value - 0.2 * (len(terms) > 1), path, number, row.strip(), ""))
+    order = 0
+    seen: set[tuple[str, int]] = set()
+    if question.aspect == "configured":
+        found = [*_file_settings(question, terms, index, finder, sources, grep, code_paths)]
+        for draft in (*found[:2], *_default_drafts(question, index, sources, grep, code_paths), *found[2:4]):
+            at = draft.citations[0][:2]
+            if at not in seen:
+                seen.add(at)
+                yield replace(draft, data={**draft.data, "order": order})
+                order += 1
     names = {symbol.name: symbol for symbol in _value_symbols(question, index, finder)}
-    for symbol in names.values():
-        value = _covers(terms, symbol.name)
-        if value >= 0.5:
-            row = sources.line(symbol.path, symbol.start).strip()
-            scored.append((-value - 0.3, symbol.path, symbol.start, row, symbol.qualified))
-    per_file: dict[str, int] = {}
-    kept = 0
-    for _, path, number, row, name in sorted(scored):
-        if per_file.get(path, 0) >= 2 or kept >= MAX_SETTINGS:
+    scored = [(-_covers(terms, s.name), s.path, s.start, s) for s in names.values()]
+    for negative, path, line, symbol in sorted(scored, key=lambda item: item[:3]):
+        if -negative < 0.5 or order >= MAX_SETTINGS or (path, line) in seen:
             continue
-        per_file[path] = per_file.get(path, 0) + 1
-        kept += 1
-        what = f"`{name}` is set" if name else "a setting stands"
+        seen.add((path, line))
+        row = sources.line(path, line).strip()
         yield Draft(
-            claim=f"{what} at {where(path, number)}: `{shorten(row, 120)}`.",
+            claim=f"`{symbol.qualified}` is set at {where(path, line)}: `{shorten(row, 120)}`.",
             kind="decision",
-            citations=((path, number, number),),
-            symbols=(name,) if name else (),
+            citations=((path, line, line),),
+            symbols=(symbol.qualified,),
             relevance=0.6 if question.aspect == "configured" else 0.35,
-            data={"step": "setting", "path": path, "line": number, "text": shorten(row, 160), "symbol": name},
-        )
+            data={"step": "setting", "order": order, "path": path, "line": line, "text": shorten(row, 160),
+                  "symbol": symbol.qualified},
+        )  # fmt: skip
+        order += 1
+
+
+def _default_drafts(
+    question: Question, index: CodeIndex, sources: Sources, grep: Grep, code_paths: Sequence[str]
+) -> Iterator[Draft]:
+    for one in defaults_of(question, index, sources, grep, code_paths):
+        inside = f" of `{one.owner}`" if one.owner else ""
+        value = f"the default `{shorten(one.value, 60)}`" if one.value else "its row"
+        yield Draft(
+            claim=f"`{one.name}`, a {one.manner}{inside}, has {value} at {where(one.path, one.line)}.",
+            kind="decision",
+            citations=((one.path, one.line, one.line),),
+            symbols=tuple(name for name in (one.owner, one.name) if name),
+            relevance=0.8,
+            data={"step": "setting", "path": one.path, "line": one.line, "text": shorten(one.text, 160),
+                  "symbol": one.owner, "sure": True, "manner": one.manner, "name": one.name,
+                  "value": shorten(one.value, 60)},
+        )  # fmt: skip
+
+
+def _file_settings(
+    question: Question,
+    terms: Sequence[str],
+    index: CodeIndex,
+    finder: Finder,
+    sources: Sources,
+    grep: Grep,
+    code_paths: Sequence[str],
+) -> Iterator[Draft]:
+    """Keys of the program's own configuration files that the file, the section and the key together name."""
+    own = own_words(index, sources)
+    wanted = [t for t in terms if t not in own] or list(terms)
+    scored: list[tuple[float, str, int, str, str, str]] = []
+    for path in _config_files(question, index, finder):
+        section = ""
+        stem_of = path.rpartition("/")[2].partition(".")[0]
+        for number, row in sources.lines(path, 1, 3000):
+            opened = _SECTION.match(row)
+            if opened:
+                section = next(group for group in opened.groups() if group)
+            given = _KEY.match(row)
+            if opened or len(row) > 400 or given is None or path.endswith(".lock"):
+                continue
+            key = given.group("key")
+            said = _covers(name_words(key), " ".join(question.terms))  # nothing in the key that was not asked for
+            around = section or stem_of
+            if said < 0.75 or _covers(wanted, f"{around} {key}") < 0.75:
+                continue
+            worth = 1.0 - 0.05 * path.count("/") + 0.2 * _covers(wanted, f"{section} {key}")
+            scored.append((-worth, path, number, row.strip(), section, key))
+    for _, path, number, row, section, key in sorted(scored)[:4]:
+        read = _reader(section, key, terms, index, sources, grep, code_paths)
+        readers = f"; {where(read[0], read[1])} reads it" if read else ""
+        yield Draft(
+            claim=f"A setting stands at {where(path, number)}: `{shorten(row, 120)}`{readers}.",
+            kind="decision",
+            citations=((path, number, number), *([(read[0], read[1], read[1])] if read else [])),
+            symbols=(),
+            relevance=0.8,
+            data={"step": "setting", "path": path, "line": number, "text": shorten(row, 160), "symbol": "",
+                  "sure": True, "manner": "file", "name": f"{section}.{key}" if section else key, "value": "",
+                  "read": [{"path": read[0], "line": read[1], "inside": read[2]}] if read else []},
+        )  # fmt: skip
+
+
+def _reader(
+    section: str,
+    key: str,
+    terms: Sequence[str],
+    index: CodeIndex,
+    sources: Sources,
+    grep: Grep,
+    code_paths: Sequence[str],
+) -> tuple[str, int, str] | None:
+    """The line of code that asks for a setting by its full name; of several the one closest to the question."""
+    full = f"{section}.{key}" if section else key
+    if not re.search(r"[._-]", full):
+        return None
+    found: list[tuple[float, str, int, str]] = []
+    for match in grep.lines(rf"[\"'`]{re.escape(full)}[\"'`]", code_paths, limit=12):
+        around = index.symbol_at(match.path, match.line)
+        inside = around.qualified if around is not None and around.kind in FUNCTION_KINDS else ""
+        told = _covers(terms, f"{inside} {match.path.rpartition('.')[0]}") + (0.5 if inside else 0.0)
+        if match.line in sources.code_numbers(match.path):
+            found.append((-told, match.path, match.line, inside))
+    return min(found)[1:] if found else None
+
+
+def own_words(index: CodeIndex, sources: Sources) -> frozenset[str]:
+    """What the project calls itself: words of its README that come again and again say nothing about a part of it."""
+    counted: dict[str, int] = {}
+    readme = next((p for p in index.paths() if "/" not in p and p.lower().startswith("readme")), "")
+    for _, row in sources.lines(readme, 1, 400) if readme else ():
+        for word in name_words(row):
+            counted[word] = counted.get(word, 0) + 1
+    return frozenset(word for word, count in counted.items() if count >= 8)
 
 
 def _config_files(question: Question, index: CodeIndex, finder: Finder) -> list[str]:
-    found: dict[str, None] = {}
-    for hit in finder.find(question.search_text, limit=60):
-        if path_role(hit.path) == "config" and not hit.path.endswith((".lock", "lock.json", ".sum")):
-            found[hit.path] = None
-    if question.aspect == "configured":
-        for path in index.paths():
-            if (
-                path_role(path) == "config"
-                and path.count("/") <= 1
-                and not path.endswith((".lock", "lock.json", ".sum"))
-            ):
-                found[path] = None
-    return list(found)[:15]
+    """Those of the program; what tells a build service or a checker what to do is asked about only by its name."""
+    tooling = bool(set(question.terms) & _TOOLS)
+    paths = [hit.path for hit in finder.find(question.search_text, limit=60)]
+    strong = question.strong_terms
+    for path in index.paths():
+        if path.count("/") <= 1 or any(_covers([term], path) >= 0.85 for term in strong):
+            paths.append(path)
+    kept = dict.fromkeys(
+        p
+        for p in paths
+        if path_role(p) == "config"
+        and not p.endswith((".lock", "lock.json", ".sum"))
+        and (tooling or not _TOOLING.search(p))
+    )
+    return list(kept)[:20]
 
 
 def _value_symbols(question: Question, index: CodeIndex, finder: Finder) -> Iterator[Symbol]:
@@ -237,6 +402,8 @@ def _value_symbols(question: Question, index: CodeIndex, finder: Finder) -> Iter
 
 def _covers(terms: Sequence[str], text: str) -> float:
     held = name_words(text)
+    if not terms:
+        return 0.0
     return sum(max((term_match(term, word) for word in held), default=0.0) for term in terms) / len(terms)
 
 

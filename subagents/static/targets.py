@@ -55,7 +55,7 @@ def resolve(
         for name in question.proper:
             keep(_by_name(name, index, paths))
     if not found:
-        keep(_by_words(question, index, finder, paths))
+        keep(_by_words(question, index, finder, paths, written))
     return _as_said(question, list(found.values()))[:limit]
 
 
@@ -135,7 +135,9 @@ def _by_module(name: str, paths: Sequence[str]) -> Iterator[Target]:
         yield Target(kind="file", name=path, files=(path,))
 
 
-def _by_words(question: Question, index: CodeIndex, finder: Finder, paths: Sequence[str]) -> Iterator[Target]:
+def _by_words(
+    question: Question, index: CodeIndex, finder: Finder, paths: Sequence[str], written: Written = lambda name: ()
+) -> Iterator[Target]:
     strong = question.strong_terms
     if not strong:
         return
@@ -153,6 +155,8 @@ def _by_words(question: Question, index: CodeIndex, finder: Finder, paths: Seque
                     named.append(one)
         modules = [replace(target, exact=exact) for target in _by_module(word, paths)]
         as_written = [t for t in named if t.symbol is not None and t.symbol.name == word]
+        if not named and word == joined and not any(path_role(t.files[0]) == "code" for t in modules):
+            yield from _spelled(word, index, written)
         # The name in the case of the question comes before what differs in case: package `render`, then type `Render`.
         yield from as_written
         yield from modules if not as_written else ()
@@ -166,6 +170,17 @@ def _by_words(question: Question, index: CodeIndex, finder: Finder, paths: Seque
             yield Target(
                 kind="symbol", name=hit.symbol.qualified, files=(hit.symbol.path,), symbol=hit.symbol, exact=False
             )
+
+
+def _spelled(word: str, index: CodeIndex, written: Written) -> Iterator[Target]:
+    """The only word of a question as it stands: a field or variable of code called so, or a key that code writes."""
+    for symbol in sorted(index.definitions(word, limit=20), key=lambda s: _symbol_preference(s, word))[:1]:
+        if symbol.name == word and path_role(symbol.path) == "code":
+            yield Target(kind="symbol", name=symbol.qualified, files=(symbol.path,), symbol=symbol)
+            return
+    files = written(word)
+    if files:
+        yield Target(kind="name", name=word, files=files)
 
 
 def _without_suffix(path: str) -> str:

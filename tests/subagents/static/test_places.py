@@ -125,7 +125,97 @@ SUMS = {
     "src/sum16test.c": '#include "sum16.h"\n\nint sum16Test(void) {\n    return sum16("a", 1);\n}\n',
 }
 
-REPOSITORIES = {"shop": SHOP, "pages": PAGES, "sums": SUMS}
+PARCELS = {
+    "README.md": "# Parcels\n\nSends parcels.\n",
+    ".github/workflows/check.yml": "name: check\njobs:\n  check:\n    timeout-minutes: 10\n",
+    "parcels/config/routes.toml": '[routes]\nlist = "by-street"\n\n[colors]\nlist = "blue"\n',
+    "parcels/__init__.py": '"""Sends parcels."""\n',
+    "parcels/errors.py": '''"""What can go wrong."""
+
+
+class Timeout(Exception):
+    """Nobody answered in time."""
+''',
+    "parcels/carrier.py": '''"""Carries parcels."""
+
+import logging
+
+from parcels.errors import Timeout
+
+log = logging.getLogger(__name__)
+
+
+class Carrier:
+    """One who carries."""
+
+    def send(
+        self,
+        parcel,
+        timeout=None,
+        retries=3,
+    ):
+        """Send one parcel."""
+        if timeout == 0:
+            raise Timeout("no time was given")
+        return parcel, timeout, retries
+
+    def list_routes(self, settings):
+        """All routes in the order that the settings ask for."""
+        return settings.text("routes.list")
+
+
+def update_route_map(route_map):
+    """Bring the route map up to date."""
+    for stop in route_map.stops:
+        update_route_map(stop)
+
+
+class RouteMap:
+    """Where to go."""
+
+    def __init__(self):
+        self.stops = []
+
+    def add_route(self, street):
+        """Put a street in its place."""
+        self.stops.append(street)
+
+
+def read_streets(streets):
+    """Take in all streets."""
+    route_map = RouteMap()
+    for street in streets:
+        route_map.add_route(street)
+    return route_map
+
+
+def daily_cleanup_limited(today):
+    """Whether cleaning up must wait."""
+    if today.cleaned:
+        log.warning(
+            "The daily cleanup was triggered already, wait %s", today.left
+        )
+    return today.cleaned
+
+
+def start_daily_cleanup(store):
+    """Clean up in the background."""
+    store.clear()
+
+
+def every_hour(store, today):
+    """What the clock calls."""
+    if not daily_cleanup_limited(today):
+        start_daily_cleanup(store)
+
+
+def on_command(store):
+    """What a person calls."""
+    start_daily_cleanup(store)
+''',
+}
+
+REPOSITORIES = {"parcels": PARCELS, "shop": SHOP, "pages": PAGES, "sums": SUMS}
 
 
 @pytest.fixture(scope="module")
@@ -195,3 +285,37 @@ async def test_a_prototype_in_a_header_is_no_second_thing_of_that_name(
     assert "`sum16` is a function at src/sum16.c:3-5" in short(run), short(run)
     assert "The other of that name" not in run.answer.markdown
     assert "`sum16Test`" in run.answer.markdown
+
+
+async def test_a_default_is_the_parameter_that_has_it_not_a_line_of_a_build_service(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    run = await explore(repositories["parcels"], "Where is the default timeout set?", cache)
+    assert short(run) == " `timeout` is `None` by default, as a parameter of `Carrier.send` (parcels/carrier.py:16)."
+    assert ".github" not in run.answer.markdown
+
+
+async def test_a_default_in_a_file_is_found_by_file_section_and_key_with_the_code_that_reads_it(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    told = short(await explore(repositories["parcels"], "Where is the default list of routes defined?", cache))
+    assert '`routes.list` stands at parcels/config/routes.toml:2: `list = "by-street"`' in told, told
+    assert "`Carrier.list_routes` reads it (parcels/carrier.py:26)" in told
+    assert "blue" not in told
+
+
+async def test_what_does_it_comes_before_what_only_has_the_nouns(repositories: dict[str, Path], cache: Path) -> None:
+    told = short(await explore(repositories["parcels"], "Where is the route map built?", cache))
+    assert told.startswith(" `RouteMap.add_route`"), told
+    assert "It is called in `read_streets`" in told
+
+
+async def test_what_triggers_it_is_named_and_no_message_is_a_telling_line(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    run = await explore(repositories["parcels"], "Where is the daily cleanup triggered?", cache)
+    told = short(run)
+    assert told.startswith(" `start_daily_cleanup`"), told
+    assert "`every_hour` (carrier.py" in told
+    assert "`on_command` (carrier.py" in told
+    assert "wait %s" not in run.answer.markdown
