@@ -99,19 +99,27 @@ class Build:
         for extra in self.extras:
             connection.execute(f"CREATE TABLE IF NOT EXISTS {extra.table} (blob INTEGER PRIMARY KEY, data BLOB)")
         entries = self.snapshot.files()
-        hints = dict(connection.execute("SELECT f.path, b.hint FROM file f JOIN blob b ON b.id = f.blob"))
+        before: dict[str, tuple[int, int]] = {}
+        hints: dict[str, str] = {}
+        known: dict[tuple[str, str], int] = {}
+        for number, path, blob, oid, hint in connection.execute(
+            "SELECT f.id, f.path, f.blob, b.oid, b.hint FROM file f JOIN blob b ON b.id = f.blob"
+        ):
+            before[path], hints[path], known[oid, hint] = (number, blob), hint, blob
         skips = [Skipped(*row) for row in connection.execute("SELECT path, reason, detail FROM skip")]
         wanted = plan(entries, hints, skips)
-        known: dict[tuple[str, str], int] = {
-            (oid, hint): number for number, oid, hint in connection.execute("SELECT id, oid, hint FROM blob")
-        }
         tasks: dict[tuple[str, str], FileTask] = {}
-        for path, blob in wanted.files.items():
-            if blob not in known and blob not in tasks:
-                tasks[blob] = FileTask(len(tasks), entries[path], None)
+        for path, wanted_blob in wanted.files.items():
+            if wanted_blob in known or wanted_blob in tasks:
+                continue
+            kept = connection.execute("SELECT id FROM blob WHERE oid = ? AND hint = ?", wanted_blob).fetchone()
+            if kept is not None:
+                known[wanted_blob] = kept[0]
+            else:
+                tasks[wanted_blob] = FileTask(len(tasks), entries[path], None)
         if tasks:
             self.extract(list(tasks.items()), known)
-        self.publish(snapshot_key, wanted, known)
+        self.publish(snapshot_key, wanted, known, before)
 
     # --- blobs ---
 
@@ -169,16 +177,20 @@ class Build:
 
     # --- the snapshot ---
 
-    def publish(self, snapshot_key: str, wanted: Plan, known: Mapping[tuple[str, str], int]) -> None:
+    def publish(
+        self,
+        snapshot_key: str,
+        wanted: Plan,
+        known: Mapping[tuple[str, str], int],
+        before: Mapping[str, tuple[int, int]],
+    ) -> None:
+        """`before` is what the file table says: (file, blob) of each path."""
         connection = self.connection
         self.progress("imports", 0, 0)
         connection.execute("BEGIN IMMEDIATE")
         try:
             first = get_meta(connection, "snapshot") is None
             generation = self.generation + 1
-            before: dict[str, tuple[int, int]] = {
-                path: (number, blob) for number, path, blob in connection.execute("SELECT id, path, blob FROM file")
-            }
             after = {path: known[blob] for path, blob in wanted.files.items()}
             gone = [number for path, (number, _) in before.items() if path not in after]
             changed = [path for path, blob in after.items() if path not in before or before[path][1] != blob]
@@ -239,7 +251,10 @@ class Build:
         all_files = connection.execute(
             "SELECT f.path, b.language, b.package FROM file f JOIN blob b ON b.id = f.blob WHERE b.is_read = 1"
         ).fetchall()
-        ids = dict(connection.execute("SELECT path, id FROM file"))
+        if partly:
+            ids = {path: number for path, (number, _) in before.items()}
+        else:
+            ids = dict(connection.execute("SELECT path, id FROM file"))
         tree = FileTree(
             {path: language for path, language, _ in all_files},
             {path: package for path, _, package in all_files if package},

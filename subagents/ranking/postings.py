@@ -50,7 +50,7 @@ def finish(published: Published) -> None:
     count, blobs = connection.execute("SELECT count(*), coalesce(sum(blobs), 0) FROM terms_segment").fetchone()
     listing.update(connection)
     gone = set(published.dropped)
-    live = connection.execute("SELECT count(*) FROM extra_terms").fetchone()[0] - len(gone)
+    live = connection.execute("SELECT count(*) FROM blob WHERE is_read = 1").fetchone()[0] - len(gone)
     if count + bool(published.added) > _SEGMENTS or blobs + len(published.added) > 2 * live + 1000:
         connection.execute("DELETE FROM terms_segment")
         connection.execute("DELETE FROM terms_bucket")
