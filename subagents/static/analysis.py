@@ -121,7 +121,7 @@ class Analysis:
     def _written(self, name: str) -> tuple[str, ...]:
         """Files of code that write this name, unless they import it from elsewhere."""
         mentions = self.mentions(name)
-        if mentions.imported:
+        if mentions.imported and mentions.defined is None:
             return ()
         return tuple(dict.fromkeys(m.path for m in mentions.found if path_role(m.path) in ("code", "config")))
 

@@ -125,7 +125,13 @@ def _short(question: Question, facts: Facts, target: Fact | None, number: int, w
 def _key(facts: Facts, target: Fact, number: int, writer: Writer) -> None:
     name = writer.names.symbol(target.text("symbol"))
     files = plural(target.number("files"), "file")
-    writer.say(f"{name} is a key: the code of this snapshot names it in {files} and defines it nowhere.", [target.id])
+    if target.flag("defined"):
+        at = writer.names.at(target.text("path"), target.number("line"))
+        text = code(shorten(target.text("text"), 90))
+        writer.say(f"{name} is defined at {at} ({text}), where no grammar sees it; {files} name it.", [target.id])
+    else:
+        said = f"{name} is a key: the code of this snapshot names it in {files} and defines it nowhere."
+        writer.say(said, [target.id])
     for fact in facts.of_number("key", number):
         at = writer.names.at(fact.text("path"), fact.number("line"))
         writer.say(f"It is given a value at {at}: {code(shorten(fact.text('text'), 100))}.", [fact.id])

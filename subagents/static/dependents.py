@@ -42,7 +42,13 @@ class Uses:
     truncated: bool = False
 
 
-def target_draft(target: Target, sources: Sources, number: int = 0, defines: Sequence[str] = ()) -> Draft | None:
+def target_draft(
+    target: Target,
+    sources: Sources,
+    number: int = 0,
+    defines: Sequence[str] = (),
+    defined: tuple[str, int] | None = None,
+) -> Draft | None:
     """What X was taken to be."""
     if target.symbol is not None:
         symbol = target.symbol
@@ -56,7 +62,7 @@ def target_draft(target: Target, sources: Sources, number: int = 0, defines: Seq
             data={"step": "target", "target": "symbol", "number": number, "exact": target.exact, **symbol_data(symbol)},
         )
     if target.kind == "name":
-        return _name_draft(target, sources, number)
+        return _name_draft(target, sources, number, defined)
     head = next((at for at in map(sources.head, sorted(target.files, key=_first)[:20]) if at is not None), None)
     if head is None:
         return None
@@ -83,30 +89,44 @@ def target_draft(target: Target, sources: Sources, number: int = 0, defines: Seq
     )
 
 
-def _name_draft(target: Target, sources: Sources, number: int) -> Draft | None:
-    for path in target.files:
-        text = sources.text(path)
-        for line, row in enumerate(text.lines if text else (), 1):
-            if re.search(rf"\b{re.escape(target.name)}\b", row) and line in sources.code_numbers(path):
-                return Draft(
-                    claim=f"`{target.name}` is written as a key or a string; no code of this snapshot defines it.",
-                    kind="structure",
-                    citations=((path, line, line),),
-                    symbols=(target.name,),
-                    relevance=1.0 - 0.05 * number,
-                    data={
-                        "step": "target",
-                        "target": "name",
-                        "number": number,
-                        "exact": True,
-                        "symbol": target.name,
-                        "path": path,
-                        "line": line,
-                        "files": len(target.files),
-                        "text": " ".join(row.split())[:140],
-                        "doc": "",
-                    },
-                )
+def _name_draft(target: Target, sources: Sources, number: int, defined: tuple[str, int] | None) -> Draft | None:
+    """A name without a definition in the index; `defined` is the line that reads like one all the same."""
+    at = defined or next((at for path in target.files if (at := _written_at(target.name, path, sources))), None)
+    if at is None:
+        return None
+    path, line = at
+    claim = (
+        f"`{target.name}` is defined at {where(path, line)}, where no grammar sees it."
+        if defined
+        else f"`{target.name}` is written as a key or a string; no code of this snapshot defines it."
+    )
+    return Draft(
+        claim=claim,
+        kind="structure",
+        citations=((path, line, line),),
+        symbols=(target.name,),
+        relevance=1.0 - 0.05 * number,
+        data={
+            "step": "target",
+            "target": "name",
+            "number": number,
+            "exact": True,
+            "symbol": target.name,
+            "path": path,
+            "line": line,
+            "files": len(target.files),
+            "defined": defined is not None,
+            "text": " ".join(sources.line(path, line).split())[:140],
+            "doc": "",
+        },
+    )
+
+
+def _written_at(name: str, path: str, sources: Sources) -> tuple[str, int] | None:
+    text = sources.text(path)
+    for line, row in enumerate(text.lines if text else (), 1):
+        if re.search(rf"\b{re.escape(name)}\b", row) and line in sources.code_numbers(path):
+            return path, line
     return None
 
 

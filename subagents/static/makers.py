@@ -119,7 +119,8 @@ def _roots(job: Job) -> Iterator[Draft]:
 def _located_targets(job: Job) -> Iterator[Draft]:
     targets = job.analysis.targets()
     for number, target in enumerate(_distinct(targets)):
-        draft = target_draft(target, job.analysis.sources, number, _defines(target, job))
+        defined = job.analysis.mentions(target.name).defined if target.kind == "name" else None
+        draft = target_draft(target, job.analysis.sources, number, _defines(target, job), defined)
         if draft is not None:
             yield draft
     if targets:
@@ -198,7 +199,8 @@ def locate_config(job: Job) -> Iterator[Draft]:
 
 def locate_tests(job: Job) -> Iterator[Draft]:
     places = [t.symbol for t in job.analysis.targets() if t.symbol is not None][:4]
-    yield from test_drafts(job.question, job.workspace.index, job.workspace.finder, Relevance(job.question), places, 3)
+    workspace, sources = job.workspace, job.analysis.sources
+    yield from test_drafts(job.question, workspace.index, workspace.finder, sources, Relevance(job.question), places, 3)
     job.deliverable = "no test is about it by name"
 
 
@@ -249,7 +251,8 @@ def trace_setup(job: Job) -> Iterator[Draft]:
 
 def trace_tests(job: Job) -> Iterator[Draft]:
     places = _task_places(job)
-    yield from test_drafts(job.question, job.workspace.index, job.workspace.finder, _weighed(job), places)
+    workspace, sources = job.workspace, job.analysis.sources
+    yield from test_drafts(job.question, workspace.index, workspace.finder, sources, _weighed(job), places)
     job.deliverable = "no test calls these places"
 
 

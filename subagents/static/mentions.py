@@ -47,6 +47,8 @@ class Mentions:
     complete: bool
     imported: bool = False
     """Whether some line imports the name."""
+    defined: tuple[str, int] | None = None
+    """A line of code that reads like its definition and is none in the index (inside a macro, say)."""
 
 
 def mentions_of(name: str, index: CodeIndex, sources: Sources, grep: Grep, paths: Sequence[str]) -> Mentions:
@@ -58,6 +60,10 @@ def mentions_of(name: str, index: CodeIndex, sources: Sources, grep: Grep, paths
     complete = len(lines) < MAX_LINES and len(grep.timed_out) == before
     found = []
     imported = False
+    defined: tuple[str, int] | None = None
+    definition = re.compile(
+        rf"\b(struct|class|enum|trait|interface|union|fn|def|func|function|type|const|static|define|macro_rules!)\s+{name}\b"
+    )
     for match in lines:
         row = sources.line(match.path, match.line) or match.text
         imported = imported or _IMPORT.match(row) is not None
@@ -65,10 +71,12 @@ def mentions_of(name: str, index: CodeIndex, sources: Sources, grep: Grep, paths
             continue
         if _defines(index, match.path, match.line, name):
             continue
+        if defined is None and path_role(match.path) == "code" and definition.search(row):
+            defined = match.path, match.line
         mention = _read(match.path, match.line, row, name)
         if mention is not None:
             found.append(mention)
-    return Mentions(found=tuple(found), complete=complete, imported=imported)
+    return Mentions(found=tuple(found), complete=complete, imported=imported, defined=defined)
 
 
 def uses_of(symbol: Symbol, mentions: Mentions, index: CodeIndex, sources: Sources) -> Iterator[Mention]:

@@ -12,6 +12,7 @@ from subagents.static.deeds import Deed, deed_of, initials, names_it_all, object
 from subagents.static.defaults import declared_at, defaults_of
 from subagents.static.drafts import Draft, place, symbol_data, where
 from subagents.static.grep import Grep
+from subagents.static.prose import own_words
 from subagents.static.question import Question
 from subagents.static.relevance import Matches, Relevance, name_words, term_match
 from subagents.static.roles import path_role
@@ -128,6 +129,8 @@ def _with_deed(match: Matches, deed: Deed, symbol: Symbol) -> Matches:
     for thing in deed.objects:
         if initials(thing, own):
             by_term[thing] = max(by_term.get(thing, 0.0), 0.9)
+    if deed.runs and names_it_all(deed, symbol.name):  # it is the deed itself: who sets it going says so elsewhere
+        by_term[deed.asked] = max(by_term.get(deed.asked, 0.0), 0.6)
     pairs = match.pairs
     if not pairs and len(deed.objects) > 1 and names_it_all(deed, symbol.name):
         pairs = 1
@@ -364,16 +367,6 @@ def _reader(
         if match.line in sources.code_numbers(match.path):
             found.append((-told, match.path, match.line, inside))
     return min(found)[1:] if found else None
-
-
-def own_words(index: CodeIndex, sources: Sources) -> frozenset[str]:
-    """What the project calls itself: words of its README that come again and again say nothing about a part of it."""
-    counted: dict[str, int] = {}
-    readme = next((p for p in index.paths() if "/" not in p and p.lower().startswith("readme")), "")
-    for _, row in sources.lines(readme, 1, 400) if readme else ():
-        for word in name_words(row):
-            counted[word] = counted.get(word, 0) + 1
-    return frozenset(word for word, count in counted.items() if count >= 8)
 
 
 def _config_files(question: Question, index: CodeIndex, finder: Finder) -> list[str]:

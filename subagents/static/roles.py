@@ -10,7 +10,7 @@ PathRole = Literal["code", "test", "docs", "config", "example", "vendored"]
 
 _TEST = re.compile(
     r"(^|/)(tests?|testing|testsuite|spec|specs|__tests__|t|unit_tests|benches|fuzz|bench(marks?)?)/"
-    r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*[._-](test|spec)|conftest|tests?)\.[A-Za-z]+$"
+    r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*[._-](test|spec)|conftest|tests?|mocks?)\.[A-Za-z]+$"
     r"|(^|/)[^/]*(Test|Tests|IT|Spec)\.(java|kt|scala|cs|swift|php)$"
     r"|(^|/)(?i:([^/]+[-_.])?(tests?|testing|mocks?|fakes?|fixtures?)([-_](utils?|support|helpers?|lib|data|kit))?"
     r"|tests?[-_][^/]+|test(utils?|lib|kit|env|data|files|support|fixtures?|helpers?))/"

@@ -215,7 +215,63 @@ def on_command(store):
 ''',
 }
 
-REPOSITORIES = {"parcels": PARCELS, "shop": SHOP, "pages": PAGES, "sums": SUMS}
+SCALES = {
+    "README.md": """# Scales
+
+- [Weight limit](#weight-limit) of boxes
+- [Weight of boxes](#weight-of-boxes) and other limits
+- [Paper](#paper) for boxes without any limit
+
+## Paper
+
+Boxes are made of paper that comes in rolls, and wrapping them takes a while when the
+weight of paper is high; there is hardly more to say of it than this.
+
+## Weighing
+
+Boxes are put on the scale one by one.
+They are pushed in from the left.
+A lamp tells whether the scale is free.
+Nobody may touch the scale.
+The clerk writes every box down.
+The weight limit is checked before
+a box goes on to the next room.
+""",
+    "scales/__init__.py": '"""Scales."""\n',
+    "scales/scale.py": '''"""The scale."""
+
+
+def weigh_box(box):
+    """How heavy a box is."""
+    return box.weight
+
+
+def check_weight_limit(box, limit):
+    """Whether a box may go on."""
+    return weigh_box(box) <= limit
+
+
+def expire_boxes(boxes):
+    """Boxes that nobody fetched expire."""
+    for box in boxes:
+        drop_box(box)
+
+
+def drop_box(box):
+    """Throw one box away."""
+    box.gone = True
+''',
+    "scales/heavy.rs": "cfg_heavy! {\n    pub struct HeavyBox {\n        weight: u64,\n    }\n}\n",
+    "scales/room.rs": "use crate::heavy::HeavyBox;\n\npub fn take(_: HeavyBox) {}\n",
+    "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef weigh_box():\n    return lambda box: 1\n",
+    "tests/test_scale.py": """class TestWeighing:
+    def test_weighing_boxes(self, clerk):
+        assert clerk.of_day()
+""",
+    "tests/expire.tcl": "test {Boxes expire one by one} {\n    assert_equal 1 1\n}\n",
+}
+
+REPOSITORIES = {"scales": SCALES, "parcels": PARCELS, "shop": SHOP, "pages": PAGES, "sums": SUMS}
 
 
 @pytest.fixture(scope="module")
@@ -319,3 +375,31 @@ async def test_what_triggers_it_is_named_and_no_message_is_a_telling_line(
     assert "`every_hour` (carrier.py" in told
     assert "`on_command` (carrier.py" in told
     assert "wait %s" not in run.answer.markdown
+
+
+async def test_a_fixture_of_the_same_name_is_no_test_of_it(repositories: dict[str, Path], cache: Path) -> None:
+    run = await explore(repositories["scales"], "What would break if weigh_box changed?", cache)
+    tests = [str(data["symbol"]) for data in run.data("test")]
+    assert "TestWeighing.test_weighing_boxes" in tests, tests
+    assert "weigh_box" not in tests
+
+
+async def test_a_test_that_is_no_function_is_found_by_its_title(repositories: dict[str, Path], cache: Path) -> None:
+    run = await explore(repositories["scales"], "What would break if expire_boxes changed?", cache)
+    assert "`Boxes expire one by one` (tests/expire.tcl:1)" in run.answer.markdown, run.answer.markdown
+
+
+async def test_a_quote_is_about_the_subject_and_shows_the_lines_that_say_it(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    run = await explore(repositories["scales"], "Where is the weight limit checked?", cache)
+    quotes = [str(data["quote"]) for data in run.data("doc")]
+    assert any("The weight limit is checked before" in quote for quote in quotes), quotes
+    assert not any("(#weight-limit)" in quote or "wrapping" in quote for quote in quotes), quotes
+
+
+async def test_a_definition_that_no_grammar_sees_is_not_called_a_key(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    told = short(await explore(repositories["scales"], "What depends on HeavyBox?", cache))
+    assert "`HeavyBox` is defined at scales/heavy.rs:2" in told, told
