@@ -18,7 +18,7 @@ from subagents.static.compose import compose
 from subagents.static.question import Question, parse_question
 from subagents.static.work import carry_out
 
-VERSION = 1
+VERSION = 2
 """Part of every task's settings: a session begun by another version of this engine is not continued as if equal."""
 
 MAX_CHAINS = 2

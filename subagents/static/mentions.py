@@ -8,6 +8,7 @@ definitions and namesakes by how the name stands in its line.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,6 +25,8 @@ MAX_LINES = 600
 _USEFUL: tuple[Form, ...] = ("attribute", "value", "call", "string", "set", "keyword")
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _IMPORT = re.compile(r"^\s*(from\s+\S+\s+import\b|import\b|use\s|pub use\s|#\s*include\b|export\s.*\bfrom\b|require\b)")
+_NAMES_ONLY = re.compile(r"[\w\s,:{}*]+[;)]?\s*(#.*|//.*)?")
+MAX_IMPORT_LINES = 80
 _SELF = frozenset({"self", "this", "cls", "Self"})
 _HASH_COMMENTS = (".py", ".pyi", ".rb", ".sh", ".bash", ".toml", ".yml", ".yaml", ".cfg", ".conf", ".ini", ".tcl")
 
@@ -60,7 +63,7 @@ def mentions_of(name: str, index: CodeIndex, sources: Sources, grep: Grep, paths
     complete = len(lines) < MAX_LINES and len(grep.timed_out) == before
     found = []
     imported = False
-    defined: tuple[str, int] | None = None
+    definitions: list[tuple[str, int]] = []
     definition = re.compile(
         rf"\b(struct|class|enum|trait|interface|union|fn|def|func|function|type|const|static|define|macro_rules!)\s+{name}\b"
     )
@@ -71,11 +74,16 @@ def mentions_of(name: str, index: CodeIndex, sources: Sources, grep: Grep, paths
             continue
         if _defines(index, match.path, match.line, name):
             continue
-        if defined is None and path_role(match.path) == "code" and definition.search(row):
-            defined = match.path, match.line
+        if path_role(match.path) == "code" and definition.search(row):
+            definitions.append((match.path, match.line))
+        if _in_import(index, match.path, match.line, row, name):
+            imported = True
+            continue
         mention = _read(match.path, match.line, row, name)
         if mention is not None:
             found.append(mention)
+    crowd = Counter(mention.path for mention in found)  # of several the one in the file that is most about it
+    defined = min(definitions, key=lambda at: (-crowd[at[0]], at), default=None)
     return Mentions(found=tuple(found), complete=complete, imported=imported, defined=defined)
 
 
@@ -188,6 +196,14 @@ def _comment_starts(row: str, at: int, path: str) -> bool:
 
 def _defines(index: CodeIndex, path: str, line: int, name: str) -> bool:
     return any(s.name == name and s.start <= line <= s.start + 1 and line <= s.end for s in index.symbols(path))
+
+
+def _in_import(index: CodeIndex, path: str, line: int, row: str, name: str) -> bool:
+    """A line of an import that goes over several lines."""
+    return _NAMES_ONLY.fullmatch(row) is not None and any(
+        edge.line <= line <= edge.line + MAX_IMPORT_LINES and name in {n.rpartition(".")[2] for n in edge.names}
+        for edge in index.imports(path)
+    )
 
 
 def _near(index: CodeIndex, path: str, symbol: Symbol) -> bool:

@@ -193,8 +193,12 @@ def telling_line(question: Question, symbol: Symbol, sources: Sources, relevance
         return symbol.start, 0.0
     best, at = 0.0, symbol.start
     for number, row in sources.code(symbol, limit=250):
-        if _DANGLING.match(row) or (question.aspect != "configured" and declared_at(symbol, number, sources)):
-            continue  # the end of a statement says nothing by itself, nor does the name of a parameter
+        if (
+            _DANGLING.match(row)
+            or row.rstrip().endswith("(")
+            or (question.aspect != "configured" and declared_at(symbol, number, sources))
+        ):
+            continue  # half a statement says nothing by itself, nor does the name of a parameter
         held = name_words(_LITERAL.sub("", row) if _TELLING_PEOPLE.search(row) else row)
         hits = sum(1 for term in question.strong_terms if any(term_match(term, word) >= 0.85 for word in held))
         if hits >= 2:

@@ -63,9 +63,26 @@ def make_signer(application):
     return application.secret_word.encode()
 
 
+def carry(application):
+    """Hand a signer over."""
+    return make_signer(application)
+
+
 def announce_all(application):
     """Tell everybody."""
     return getattr(application, "announce")()
+''',
+    "shop/till.py": '''"""The till."""
+
+from shop.signing import (
+    announce_all,
+    carry,
+)
+
+
+def open_till(application):
+    """Start the day."""
+    return carry(application), announce_all(application)
 ''',
     "tests/test_settings.py": """from shop.application import Application
 
@@ -310,9 +327,17 @@ async def test_a_name_in_a_string_forbids_to_say_that_nothing_uses_it(
     repositories: dict[str, Path], cache: Path
 ) -> None:
     named = short(await explore(repositories["shop"], "What calls Application.announce?", cache))
-    assert "1 line elsewhere holds a name spelled so, e.g. shop/signing.py:13" in named, named
+    assert "1 line elsewhere holds a name spelled so, e.g. shop/signing.py:18" in named, named
     alone = short(await explore(repositories["shop"], "What calls forgotten_helper?", cache))
     assert "No other line of code in this snapshot holds its name." in alone
+
+
+async def test_an_import_over_several_lines_is_an_import_and_no_other_use(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    told = short(await explore(repositories["shop"], "What would break if carry changed?", cache))
+    assert "1 file of code calls it and 1 file of code imports it." in told, told
+    assert "without a call" not in told
 
 
 async def test_a_package_is_answered_with_its_importers_and_the_type_of_that_name_beside_it(
