@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,8 @@ from tests.faults.faulty import ERRORS, FaultyFileOps, Plan
 from tests.faults.places import quick_folder
 from tests.faults.secrets import SECRETS, leaks, make_leaky
 from tests.hostile import SECRET, TRAPS, Canary, links, odd_names
+from tests.orchestrator.claude.lab import QUESTION as LAB_QUESTION
+from tests.orchestrator.claude.lab import Lab, assert_ledger_equals_charges, lab, make_works
 from tests.repositories import make_shop
 from tests.running import ROOT
 
@@ -78,6 +80,69 @@ def _after(home: Path, done: Called, expected: list[str], counts: Counter[str]) 
         if found != expected or not acknowledged <= set(found):
             yield f"resumed to exit {resumed.code}, {len(found)} of {len(expected)} findings: {resumed.err[-200:]}"
         doctor = call("doctor", one["session"], home=home)
+        if doctor.code != 0:
+            yield f"doctor afterwards: {doctor.out[:300]}"
+
+
+def crashes_with_model(tally: Tally, folder: Path, *, step: int) -> None:
+    """The same of a run with a model, which a fresh fake plays each time: what is paid for is entered, too."""
+    import anthropic  # noqa: F401 - once here, not in each child
+
+    works, home, log = make_works(folder / "works"), folder / "home", folder / "operations"
+    home.mkdir()
+    call("map", str(works), home=home)
+    whole = _with_model(home, works, FaultyFileOps(Plan(fault="none", at=0), log=log), lambda one, extra, done: [])
+    tally.wrong += [f"undisturbed, with a model: {what}" for what in whole]
+    operations = len(log.read_text().splitlines())
+    tally.counts["the same, with a model"] = operations
+    for number, at in enumerate(range(1, operations + 1, step)):
+        fault = FAULTS[number % len(FAULTS)]
+        plan = Plan(fault=fault, at=at)  # type: ignore[arg-type]
+        tally.counts["faults injected, with a model"] += 1
+        wrong = _with_model(
+            home, works, FaultyFileOps(plan), lambda one, extra, done: _after_with_model(one, extra, done, tally.counts)
+        )
+        tally.wrong += [f"with a model, {fault} at {at}: {what}" for what in wrong]
+
+
+def _with_model(
+    home: Path,
+    works: Path,
+    operations: FaultyFileOps,
+    after: Callable[[Lab, Mapping[str, str], Called], Iterable[str]],
+) -> list[str]:
+    shutil.rmtree(home / "state", ignore_errors=True)
+    with lab(home) as one:
+        assert one.api is not None
+        extra = {**one.api.env, "LEADLINE_CONFIG": str(home / "config.toml")}
+        arguments = ("explore", str(works), LAB_QUESTION, "--engine", "claude", "-q", "--json")
+        done = call(*arguments, home=home, extra=extra, before=lambda: install(operations))
+        return [*after(one, extra, done), *(f"refused by the API: {problem}" for problem in one.api.problems)]
+
+
+def _after_with_model(one: Lab, extra: Mapping[str, str], done: Called, counts: Counter[str]) -> Iterator[str]:
+    if "Traceback" in done.said or done.code not in (0, 1, 2, 3, 4, 5, -9):
+        yield f"exit {done.code}: {done.err[-300:]}"
+    for listed in json.loads(call("sessions", "--json", home=one.home).out)["sessions"]:
+        name = listed["session"]
+        if listed["status"] not in ("interrupted", "finished", "failed", "stopped"):
+            yield f"listed as {listed['status']}: {listed['detail']}"
+        before = call("show", name, "--json", home=one.home)
+        acknowledged = {f["id"] for f in json.loads(before.out)["findings"]} if before.code == 0 else set()
+        resumed = call("resume", name, "--json", "-q", home=one.home, extra=extra)
+        counts["sessions resumed, with a model"] += 1
+        if resumed.code != 0:
+            yield f"resumed to exit {resumed.code}: {resumed.err[-200:]}"
+            continue
+        found = [f["id"] for f in json.loads(resumed.out)["findings"]]
+        if len(found) != len(set(found)) or not acknowledged <= set(found):
+            yield f"{len(acknowledged - set(found))} findings were lost"
+        try:
+            assert one.api is not None
+            assert_ledger_equals_charges(one.entries(name), one.api.ledger)
+        except AssertionError as error:
+            yield f"charges: {str(error)[:300]}"
+        doctor = call("doctor", name, home=one.home)
         if doctor.code != 0:
             yield f"doctor afterwards: {doctor.out[:300]}"
 
@@ -170,6 +235,7 @@ def main(arguments: list[str]) -> int:
     tally, commit, started = Tally(), _commit(), time.monotonic()
     parts: tuple[Callable[[Path], None], ...] = (
         lambda folder: crashes(tally, folder, step=40 if options.quick else options.every),
+        lambda folder: crashes_with_model(tally, folder, step=40 if options.quick else options.every),
         lambda folder: damaged(
             tally,
             folder,
