@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -41,21 +42,10 @@ class Names:
 
 
 def _shortest(paths: Iterable[str], every: Iterable[str]) -> dict[str, str]:
-    """For each path its shortest tail that no other one, of these and of `every`, ends in."""
-    wanted = sorted(set(paths))
-    names = {path.rpartition("/")[2] for path in wanted}
-    alike = {path for path in every if path.rpartition("/")[2] in names}
-    tails: dict[str, set[str]] = {}
-    for path in alike.union(wanted):
-        parts = path.split("/")
-        for n in range(1, len(parts) + 1):
-            tails.setdefault("/".join(parts[-n:]), set()).add(path)
-    short = {}
-    for path in wanted:
-        parts = path.split("/")
-        candidates = ("/".join(parts[-n:]) for n in range(1, len(parts) + 1))
-        short[path] = next((tail for tail in candidates if len(tails[tail]) == 1), path)
-    return short
+    """The bare file name for each path that alone has it among these and `every`; the others stay whole."""
+    wanted = set(paths)
+    counts = Counter(path.rpartition("/")[2] for path in wanted.union(every))
+    return {path: name if counts[name := path.rpartition("/")[2]] == 1 else path for path in wanted}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,7 +176,7 @@ async def test_same_question_gives_the_same_answer_whatever_starts_first(
 
 
 async def test_a_path_is_printed_so_that_no_other_can_be_meant(tmp_path: Path, cache: Path) -> None:
-    code = "class Parcel:\n    def deliver_parcel(self):\n        return open_door()\n\n\ndef open_door():\n    return 1\n"
+    code = "class Parcel:\n    def deliver_parcel(self):\n        return door()\n\n\ndef door():\n    return 1\n"
     folder = fixtures.write(
         tmp_path,
         {"a/new\nline.py": code, "a/esc\x1b[31m.py": "x = 1\n", "b/door.py": "y = 1\n", "c/door.py": "z = 1\n"},
