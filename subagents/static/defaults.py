@@ -159,6 +159,8 @@ def _is_subject(name: str, subject: Sequence[str], spare: Collection[str]) -> bo
     own = subwords(name)
     held = [t for t in subject if any(term_match(t, word) >= 0.75 for word in own)]
     left = [w for w in own if w not in spare and not any(term_match(t, w) >= 0.75 for t in subject)]
+    if "".join(w for w in own if w not in _SPARE) == "".join(subject):  # DEFAULT_POOLSIZE
+        return True
     return len(held) == len(subject) and not left
 
 

@@ -196,6 +196,7 @@ def telling_line(question: Question, symbol: Symbol, sources: Sources, relevance
         if (
             _DANGLING.match(row)
             or row.rstrip().endswith("(")
+            or row.lstrip().startswith("# ")
             or (question.aspect != "configured" and declared_at(symbol, number, sources))
         ):
             continue  # half a statement says nothing by itself, nor does the name of a parameter
