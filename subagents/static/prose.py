@@ -185,7 +185,7 @@ def doc_drafts(
         first_row, last_row = (0, min(len(rows), QUOTE_LINES)) if steps else _best_rows(rows, relevance, pattern)
         start, end = paragraph.start + first_row, paragraph.start + last_row - 1
         quote = " ".join(row.strip() for row in rows[first_row:last_row])
-        if not subject.is_told(quote, paragraph.heading, pattern):
+        if not subject.is_told(paragraph.text if steps else quote, paragraph.heading, pattern):
             continue
         per_file[path] = per_file.get(path, 0) + 1
         kept += 1
