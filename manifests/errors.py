@@ -3,7 +3,8 @@
 LeadlineError            1
 ├── UsageError           2   the person can fix the call or the configuration
 ├── StateError           3   what is on disk cannot be trusted, or is held by another process
-└── EngineError          4   the engine failed after all retries; the session resumes
+├── EngineError          4   the engine failed after all retries; the session resumes
+└── LimitReached         5   before there was anything to answer from
 """
 
 
@@ -33,3 +34,9 @@ class EngineError(LeadlineError):
     """The engine (model endpoint, index, search) refused or failed after all retries."""
 
     exit_code = 4
+
+
+class LimitReached(LeadlineError):
+    """A limit of this call was met before the session had begun, or while the index was made."""
+
+    exit_code = 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -18,6 +19,16 @@ def _named(_: click.Context, __: click.Parameter, value: str) -> str:
     if not value.strip():
         raise click.BadParameter("it is empty; give a path, . for the current folder")
     return value
+
+
+class Amount(click.FloatRange):
+    """A finite number: `nan` is below no limit, and `inf` is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no amount", param, ctx)
+        return number
 
 
 _repo = click.argument("repo", metavar="REPO", callback=_named)
@@ -44,7 +55,7 @@ _money = [
     ),
     click.option(
         "--max-cost",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Amount(min=0, min_open=True),
         help="Most money in all; needs a configured price.",
     ),
 ]
@@ -52,7 +63,7 @@ _limits = [
     click.option("--max-agents", type=click.IntRange(min=1), help="Most subagents over the whole session."),
     click.option(
         "--max-minutes",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Amount(min=0, min_open=True),
         help="Most minutes over the whole session, resumed runs included.",
     ),
     *_money,
@@ -147,7 +158,7 @@ def show(**options: Any) -> int:
 @click.option("--session", help="Look in this session only.")
 @_with(_json)
 def evidence(**options: Any) -> int:
-    """Print the raw bytes that a finding was drawn from. REF: sha256:<hex>, or its first digits."""
+    """Print what a tool showed to a model when it made a finding, as stored. REF: sha256:<hex>, or its first digits."""
     from orchestrator.commands.sessions import evidence as run
 
     return run(**options)

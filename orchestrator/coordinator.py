@@ -19,6 +19,7 @@ from manifests.manifest import Manifest, add_usage
 from manifests.sessions import Session
 from manifests.tasks import Task
 from orchestrator import coverage as coverages
+from orchestrator.cut_short import not_yet
 from orchestrator.dag import PlanRefused, check_plan
 from orchestrator.dispatch import DEADLINE, Heartbeat, Limits, dispatch
 from orchestrator.outcomes import read_outcome, write_outcome
@@ -412,6 +413,10 @@ class Coordinator:
         unfinished = [r for r in self.manifest.tasks if r.status != "finished" and r.phase > before]
         if not reason and unfinished:
             reason = "; ".join(dict.fromkeys(f"{r.task.role}: {r.failure or r.status}" for r in unfinished))
+        cut_short = any(r.status in ("pending", "running", "partial", "stopped") for r in unfinished)
+        if reason and not answer.found and (cut_short or not unfinished):
+            finished = self.manifest.counts["finished"]
+            answer = not_yet(reason, finished, len(self.manifest.tasks), findings)
         return Result(
             answer=answer, findings=findings, coverage=coverage, complete=not reason and not unfinished, reason=reason
         )

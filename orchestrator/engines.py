@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from manifests.errors import UsageError
 from manifests.sessions import Session
@@ -13,9 +14,14 @@ from orchestrator.spend import Spend, SpendLimits
 from scratch.redaction import Redactor
 from subagents.engine import Engine, Refuter, Workspace
 
+if TYPE_CHECKING:
+    from subagents.claude.config import ClaudeSettings
+
 
 def choose(asked: str, settings: Settings) -> tuple[str, str]:
     """(engine, why) for `auto`, `static` or `claude`."""
+    if asked == "claude" and not settings.has_credentials:
+        check_credentials(settings)
     if asked != "auto":
         return asked, "as asked"
     if settings.has_credentials:
@@ -61,19 +67,31 @@ def make_engine(
             raise UsageError(f"engine {other!r} is not available", hint="use --engine static")
 
 
+def check_credentials(settings: Settings) -> None:
+    """Raise UsageError when the SDK, which knows more places than we do, finds nothing to authenticate with."""
+    from subagents.claude.client import make_endpoint
+
+    make_endpoint(_configured(settings))
+
+
+def _configured(settings: Settings) -> ClaudeSettings:
+    from subagents.claude.config import settings_from
+
+    table = settings.file.get("claude", {})
+    if not isinstance(table, Mapping):
+        raise UsageError("`claude` in the configuration is no table", hint="write [claude] and its settings below it")
+    return settings_from(table, settings.environment)
+
+
 def _claude(settings: Settings, session: Session, redactor: Redactor, workspace: Workspace, terms: Terms) -> Equipment:
     from scratch.evidence import EvidenceStore
     from subagents.claude.client import model_of
-    from subagents.claude.config import settings_from
     from subagents.claude.engine import ClaudeEngine
     from subagents.claude.ledger import Entry
     from subagents.claude.prices import Prices
     from subagents.claude.store import SessionEngineStore
 
-    table = settings.file.get("claude", {})
-    if not isinstance(table, Mapping):
-        raise UsageError("`claude` in the configuration is no table", hint="write [claude] and its settings below it")
-    configured = settings_from(table, settings.environment)
+    configured = _configured(settings)
     store = SessionEngineStore(session, EvidenceStore(session, redact=redactor.data), redactor)
     engine = ClaudeEngine(
         configured,

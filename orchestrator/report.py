@@ -134,7 +134,12 @@ def to_markdown(report: Report) -> str:
         parts.append(f"> **Partial answer.** {_why_partial(report)} {_goes_on(report)}\n")
     if report.answer is not None:
         parts.append(report.answer.markdown.strip())
-    parts.append(_coverage_paragraph(report))
+        parts.append(_coverage_paragraph(report))
+    else:
+        ended = sum(task.status not in ("pending", "running") for task in report.tasks)
+        parts.append(
+            f"**No answer yet.** {ended} of {len(report.tasks)} subagents ended; {len(report.findings)} findings."
+        )
     parts.append(_footer(report))
     return "\n\n".join(parts) + "\n"
 

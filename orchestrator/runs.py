@@ -21,6 +21,7 @@ from orchestrator.coordinator import Coordinator, Result, RunLimits
 from orchestrator.engines import Terms, make_engine
 from orchestrator.opening import workspace_of
 from orchestrator.pads import SessionPads
+from orchestrator.patience import Patience
 from orchestrator.report import Report, to_markdown
 from orchestrator.settings import Settings
 from orchestrator.signals import StopAsked, Stopper, stoppable
@@ -105,7 +106,11 @@ def start(request: Request, settings: Settings, view: View, announce: Callable[[
         with (
             stoppable() as stopper,
             open_snapshot(
-                request.repo, scope=request.scope, store=session.snapshot_store, cache=settings.cache_dir
+                request.repo,
+                scope=request.scope,
+                store=session.snapshot_store,
+                cache=settings.cache_dir,
+                beat=Patience(view, request.call.limits.max_minutes).reading,
             ) as snapshot,
         ):
             manifest = _first_manifest(session, snapshot, request)
@@ -232,15 +237,15 @@ def _go_on(
         dirty=manifest.snapshot.dirty,
     )
     root = root_of(session, manifest)
-    manifest = manifest.with_limits(call.given).with_run()
-    session.write_manifest(manifest)
-    announce(session.id)
-    _say_what_moved(root, pinned, view)
     try:
         with (
             stoppable() as stopper,
             open_snapshot(root, scope=manifest.scope, store=session.snapshot_store, pinned=pinned) as snapshot,
         ):
+            manifest = manifest.with_limits(call.given).with_run()
+            session.write_manifest(manifest)
+            announce(session.id)
+            _say_what_moved(root, pinned, view)
             return _work(session, manifest, snapshot, call, settings, redactor, view, stopper)
     except StopAsked:
         raise Interrupted(session.id) from None

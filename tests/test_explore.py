@@ -186,6 +186,8 @@ def test_head_may_move_and_resume_says_so_and_stays(leadline: Leadline, shop: Pa
 def test_a_limit_gives_a_partial_answer_that_resumes(leadline: Leadline, shop: Path) -> None:
     got = valid(leadline.json("explore", str(shop), QUESTION, "--max-agents", "2", code=5), "explore")
     assert got["status"] == "partial"
+    assert "Not answered yet: the limit on subagents was reached" in got["answer"]["markdown"]
+    assert "Not found" not in got["answer"]["markdown"]
     again = leadline.run("resume", got["session"])
     assert again.returncode == 5, "a limit holds until another is given"
     assert f"`leadline resume {got['session']} --max-agents N` with a higher limit goes on" in again.stdout
@@ -234,6 +236,8 @@ def test_sessions_tells_live_interrupted_finished_and_damaged_apart(leadline: Le
         (["explore", "{shop}", "q", "--scope", "../.."], 2, "scope"),
         (["explore", "{shop}", "q", "--scope", "nowhere"], 2, "nowhere"),
         (["resume", "20200101-000000-00000000"], 2, "20200101"),
+        (["explore", "{shop}", "q", "--max-minutes", "nan"], 2, "no amount"),
+        (["explore", "{shop}", "checkout", "--engine", "claude"], 2, "no credentials"),
         (["show", "nosuch"], 2, "nosuch"),
         (["show", "nosuch", "--turn", "1"], 2, "--context"),
         (["show", "nosuch", "--cost", "--context", "t"], 2, "one of them"),
@@ -251,6 +255,7 @@ def test_bad_input_is_one_line_with_what_to_do(
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+    assert "index" not in done.stderr, "refused before any work"
     assert done.stdout == ""
     assert not list((leadline.home / "state").glob("*/*/manifest.json"))
 

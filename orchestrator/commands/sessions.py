@@ -41,6 +41,8 @@ def show(*, session: str, what: str | None, context: str | None, turn: int | Non
     store = _store(settings)
     entry = store.resolve(session)
     _refuse_damaged(entry)
+    if entry.status != "live" and (problem := next(store.damage(entry), None)):
+        raise StateError(f"session {entry.id} is damaged: {problem}", hint=DOCTOR)
     with store.read(entry) as opened:
         if what == "manifest":
             print_json(opened.read_manifest().to_dict())

@@ -90,11 +90,20 @@ def _listing_untracked(git: Git, exclude_files: list[Path]) -> Iterator[list[byt
         raise failed[0]
 
 
+_BEAT = 50
+"""Files."""
+
+
 class Freezer:
     """Freezes one working tree. `store` receives what has to be kept outside the repository."""
 
-    def __init__(self, root: Path, object_format: ObjectFormat, store: Store | None) -> None:
+    def __init__(
+        self, root: Path, object_format: ObjectFormat, store: Store | None, beat: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """`beat` is called with the number of files read so far, now and then; what it raises ends the freezing."""
         self._root = root
+        self._beat = beat
+        self._taken = 0
         self._root_bytes = os.fsencode(root) + b"/"
         self._format = object_format
         self._store = store
@@ -272,6 +281,9 @@ class Freezer:
 
     def _take(self, path: bytes, record: Record | None, trust_modes: bool) -> None:
         """Hash what stands at a path now and note whether it differs from its index entry."""
+        self._taken += 1
+        if self._taken % _BEAT == 0:
+            self._beat(self._taken)
         try:
             status = self._folder.lstat(path)
             if stat.S_ISDIR(status.st_mode):

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +36,7 @@ def open_snapshot(
     store: Path | None = None,
     pinned: SnapshotId | None = None,
     cache: Path | None = None,
+    beat: Callable[[int], None] = lambda _: None,
 ) -> FrozenSnapshot:
     """Freeze the repository or plain folder at `path`.
 
@@ -44,10 +45,11 @@ def open_snapshot(
     dirty tree has an id but lasts only as long as the files stay. `pinned` opens that snapshot again, wherever HEAD
     and the working tree are by now. `cache` is a folder in which it is remembered what git said of the index, and
     what the files of a plain folder hashed to, so that opening again is quick; it may be deleted at any time.
+    `beat` hears how many files were read so far, while there are many; what it raises ends the opening.
     Raises UsageError, StateError (the pinned snapshot is gone).
     """
     located = folder_at(path) if pinned is not None and pinned.kind == "folder" else locate(path)
-    opened = _open(located, store, pinned, cache)
+    opened = _open(located, store, pinned, cache, beat)
     try:
         opened.restrict(_scope(located, scope, opened))
     except LeadlineError as error:
@@ -55,7 +57,7 @@ def open_snapshot(
         if located.git is None or not located.within or scope or not isinstance(error, _NothingThere):
             raise
         plain = folder_at(path)  # the repository around it ignores this folder
-        opened = _open(plain, store, pinned, cache)
+        opened = _open(plain, store, pinned, cache, beat)
         opened.restrict(_scope(plain, scope, opened))
     return opened
 
@@ -115,20 +117,29 @@ class _Opening:
     owns_view: bool
     keep: bool
     cache: Path | None
+    beat: Callable[[int], None]
     pack: PackWriter = field(default_factory=PackWriter)
 
     def store(self, blob: str, data: bytes) -> None:
         self.pack.add(blob, "blob", data)
 
 
-def _open(located: Located, store: Path | None, pinned: SnapshotId | None, cache: Path | None) -> FrozenSnapshot:
+def _open(
+    located: Located,
+    store: Path | None,
+    pinned: SnapshotId | None,
+    cache: Path | None,
+    beat: Callable[[int], None],
+) -> FrozenSnapshot:
     if pinned is not None and pinned.kind == "git" and located.git is None:
         raise StateError(
             f"{str(located.root)!r} is no longer a git repository", hint="put it back, or start a new session"
         )
     git_executable()
     view = store if store is not None else Path(tempfile.mkdtemp(prefix="leadline-view-"))
-    opening = _Opening(located, _git(located, view), owns_view=store is None, keep=store is not None, cache=cache)
+    opening = _Opening(
+        located, _git(located, view), owns_view=store is None, keep=store is not None, cache=cache, beat=beat
+    )
     try:
         return _freeze(opening, pinned)
     except GitFailed as error:
@@ -212,7 +223,8 @@ def _as_it_is(opening: _Opening) -> tuple[Frozen, SnapshotId]:
     """The working tree or the plain folder as it is now; what the repository lacks goes into the store."""
     located = opening.located
     place = located.git
-    freezer = Freezer(located.root, opening.git.object_format, opening.store if opening.keep else None)
+    store = opening.store if opening.keep else None
+    freezer = Freezer(located.root, opening.git.object_format, store, opening.beat)
     try:
         if place is None:
             frozen = _folder(opening, freezer)
