@@ -203,6 +203,39 @@ def test_a_clock_set_back_is_said_and_a_night_asleep_does_no_harm(leadline: Lead
     assert later.returncode == 0, later.stderr
 
 
+def workers_of(pid: int) -> list[int]:
+    """Index workers among the children of a process, whichever of its threads started them."""
+    children = [
+        child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
+    ]
+    return [int(child) for child in children if b"index.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def test_a_worker_that_the_system_kills_costs_no_file(leadline: Leadline, tmp_path: Path) -> None:
+    """As the kernel does when memory runs out."""
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for n in range(1500):
+        body = "\n".join(f"    total += step_{n}_{i}(total)" for i in range(40))
+        (folder / f"part_{n}.py").write_text(f"def sum_{n}(total):\n{body}\n    return total\n")
+    process = leadline.start("find", str(folder), "sum_1499", "--json")
+    killed = 0
+    while process.poll() is None and killed < 2:
+        try:
+            for worker in workers_of(process.pid):
+                time.sleep(0.4)  # into its first batch
+                os.kill(worker, signal.SIGKILL)
+                killed += 1
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    out, err = process.communicate(timeout=120)
+    assert killed, "no worker was seen"
+    assert process.returncode == 0, err
+    assert json.loads(out)["results"][0]["path"] == "part_1499.py"
+    brief = leadline.json("map", str(folder))
+    assert sum(language["files"] for language in brief["languages"]) == 1500
+
+
 # --- secrets -------------------------------------------------------------------------------------------------------
 
 
