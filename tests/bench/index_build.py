@@ -173,9 +173,7 @@ def main() -> None:
     if options.json:
         print(json.dumps({name: [cost.wall_s, cost.cpu_s, cost.peak_mib] for name, cost in rows.items()}))
         return
-    print(
-        f"{repo}: {files} files with a grammar, {int(size) / 1e6:.1f} MB; best of {options.repeat} by CPU, ratios: median of rounds"
-    )
+    print(f"{repo}: {files} files with a grammar, {int(size) / 1e6:.1f} MB; best of {options.repeat}, ratios: median")
     for name, cost in rows.items():
         ratio = (
             f"  wall x{statistics.median(w for w, _ in ratios):.2f}  CPU x{statistics.median(c for _, c in ratios):.2f}"
