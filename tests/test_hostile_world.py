@@ -223,7 +223,7 @@ def test_a_worker_that_the_system_kills_costs_no_file(leadline: Leadline, tmp_pa
     while process.poll() is None and killed < 2:
         try:
             for worker in workers_of(process.pid):
-                time.sleep(0.4)  # into its first batch
+                time.sleep(0.2)  # into its first batch
                 os.kill(worker, signal.SIGKILL)
                 killed += 1
         except (FileNotFoundError, ProcessLookupError):
