@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from manifests.errors import EngineError
@@ -22,6 +23,8 @@ FILE_LIMIT_S = 30.0
 _START_LIMIT_S = 60.0
 
 _Done = list[tuple[FileTask, BlobRecord]]
+_STARTS = 4
+"""Tries. A worker may be killed while it starts (a machine out of memory does that) without being broken."""
 
 
 def worker_count(asked: int | None, tasks: int) -> int:
@@ -44,7 +47,8 @@ class _Worker:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.stdin = self.process.stdin
         self._out = self.process.stdout.fileno()
-        send(self.stdin, setup)
+        with suppress(BrokenPipeError):  # killed already: the first look for results says so
+            send(self.stdin, setup)
 
     def results(self, limit_s: float) -> list[BlobRecord] | None:
         """The records of the next batch; None when they did not come in time. EOFError when the worker is gone."""
@@ -170,7 +174,7 @@ class Pool:
                 said = worker.stop()
                 if not worker.started:
                     failures_at_start += 1
-                    if failures_at_start > 1:
+                    if failures_at_start >= _STARTS:
                         raise EngineError(
                             f"the index worker does not start: {said}", hint="check the installation"
                         ) from None
