@@ -54,12 +54,12 @@ def explained(path: Path, doing: str) -> Iterator[None]:
 def make_folder(path: Path, *, label: str, parents: bool = False, lasting: bool = True) -> None:
     """Make a private folder; one that is there already is left alone. `lasting=False`: until its parent is synced."""
     try:
-        with explained(path, "make the folder"):
-            _make_folder(path, label, parents, lasting)
-    except StateError as error:
-        if isinstance(error.__cause__, FileNotFoundError) and parents:  # as on a file system that holds no folders
-            error.hint = "point LEADLINE_STATE_DIR at a folder that can be made"
-        raise
+        _make_folder(path, label, parents, lasting)
+    except OSError as error:
+        refused = state_error(error, path, "make the folder")
+        if parents and error.errno == errno.ENOENT:  # nothing is gone: its file system holds no folders of ours
+            refused.hint = "point LEADLINE_STATE_DIR at a folder that can be made"
+        raise refused from error
 
 
 def _make_folder(path: Path, label: str, parents: bool, lasting: bool = True) -> None:

@@ -37,6 +37,6 @@ class EngineError(LeadlineError):
 
 
 class LimitReached(LeadlineError):
-    """A limit of this call was met before the session had begun, or while the index was made."""
+    """A limit of this call was met before the session had begun."""
 
     exit_code = 5

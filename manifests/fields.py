@@ -138,9 +138,6 @@ class Fields:
     def optional_time(self, key: str) -> str | None:
         return self.time(key) if self.has(key) else None
 
-    def optional_text(self, key: str, *, limit: int) -> str | None:
-        return self.text(key, limit=limit) if self.has(key) else None
-
     def items(self, key: str, *, limit: int) -> list[object]:
         value = self._value.get(key, [])
         if not isinstance(value, list) or len(value) > limit:

@@ -18,13 +18,8 @@ from typing import IO, Any, Protocol
 
 from scratch.redaction import redact_text
 from subagents.codebase.textfile import (
-    TEXT_LIMIT_BYTES,
     classify,
-    classify_path,
     decode_bytes,
-    is_binary,
-    is_lfs_pointer,
-    is_minified,
     language_of,
 )
 from subagents.codebase.types import CannotRead, FileEntry, Skipped
@@ -95,16 +90,6 @@ def read_task(task: FileTask, reader: Reader | None) -> bytes | Skipped:
         return error.skipped
 
 
-def not_worth_indexing(path: str, data: bytes) -> Skipped | None:
-    """`classify`, without its search for marks of generated code where the word itself does not occur: for most files
-    that search costs more than reading them."""
-    if b"generated" in data[:8192].lower():
-        return classify(path, data)
-    if len(data) > TEXT_LIMIT_BYTES or is_lfs_pointer(data) or is_binary(data) or is_minified(data):
-        return classify(path, data)
-    return classify_path(path)
-
-
 def process(path: str, data: bytes | Skipped) -> tuple[BlobRecord, FileFacts | None]:
     """All that the index keeps of one file's bytes, and what its extras are made of, if it was read.
 
@@ -114,7 +99,7 @@ def process(path: str, data: bytes | Skipped) -> tuple[BlobRecord, FileFacts | N
     if isinstance(data, Skipped):
         return BlobRecord(None, 0, data.reason, data.detail), None
     language = settle(path, language_of(path, data[:200]), data)
-    refused = not_worth_indexing(path, data)
+    refused = classify(path, data)
     lines = data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
     if refused is not None:
         return BlobRecord(language, lines, refused.reason, refused.detail), None

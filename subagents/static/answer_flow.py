@@ -221,12 +221,6 @@ def _diagram(facts: Facts) -> str:
     return diagram(arrows, frozenset(rounded)) if arrows else ""
 
 
-def _raised(text: str) -> str:
-    """`raise TypeError("a long text")` as `raise TypeError(…)`."""
-    head, bracket, _ = text.partition("(")
-    return shorten(text, 60) if len(text) <= 60 or not bracket else f"{head}(…)"
-
-
 def _exits(facts: Facts, writer: Writer) -> None:
     names = writer.names
     rows: list[tuple[str, Sequence[str]]] = []

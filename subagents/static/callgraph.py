@@ -662,14 +662,7 @@ class GraphBuilder:
                 if not self._same_holder(name, path, line, row, symbol, reference):
                     continue
                 self.graph.symbols.setdefault(key_of(target), target)
-                yield Edge(
-                    caller=key_of(symbol),
-                    callee=key_of(target),
-                    path=symbol.path,
-                    line=reference.line,
-                    certainty=VIA_CERTAINTY,
-                    via=name,
-                )
+                yield _via(symbol, target, reference, name)
 
     def _polled(self, symbol: Symbol) -> Iterator[Edge]:
         """What runs when somebody awaits or iterates over what a function returns: the work of a lazy value."""

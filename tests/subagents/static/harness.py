@@ -31,6 +31,11 @@ class Run:
         return [dict(f.data) for f in self.findings if f.data.get("step") == step]
 
 
+def short(run: Run) -> str:
+    """The first paragraph of the answer."""
+    return run.answer.markdown.partition("**Short answer.**")[2].partition("\n\n")[0]
+
+
 async def explore(
     folder: Path,
     question: str,

@@ -9,7 +9,7 @@ import pytest
 
 from subagents.static.writing import Names
 from tests.subagents.static import fixtures
-from tests.subagents.static.harness import Run, explore
+from tests.subagents.static.harness import explore, short
 
 REPOSITORIES = {"web": fixtures.WEB, "tool": fixtures.TOOL, "router": fixtures.ROUTER, "queue": fixtures.QUEUE}
 
@@ -17,15 +17,6 @@ REPOSITORIES = {"web": fixtures.WEB, "tool": fixtures.TOOL, "router": fixtures.R
 @pytest.fixture(scope="module")
 def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: fixtures.write(tmp_path_factory.mktemp(name), files) for name, files in REPOSITORIES.items()}
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-def short(run: Run) -> str:
-    return run.answer.markdown.partition("**Short answer.**")[2].partition("\n\n")[0]
 
 
 def in_order(text: str, *parts: str) -> bool:

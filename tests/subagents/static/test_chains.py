@@ -242,11 +242,6 @@ pub fn backoff(length: u64) {
 }
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
 def chain(run: Run) -> list[str]:
     """The symbols of the first chain, in calling order."""
     roots = [str(d["symbol"]) for d in run.data("root") if d["chain"] == 0]

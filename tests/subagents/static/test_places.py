@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.subagents.static import fixtures
-from tests.subagents.static.harness import Run, explore
+from tests.subagents.static.harness import explore, short
 
 SHOP = {
     "shop/__init__.py": '"""A shop."""\n',
@@ -294,15 +294,6 @@ REPOSITORIES = {"scales": SCALES, "parcels": PARCELS, "shop": SHOP, "pages": PAG
 @pytest.fixture(scope="module")
 def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: fixtures.write(tmp_path_factory.mktemp(name), files) for name, files in REPOSITORIES.items()}
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-def short(run: Run) -> str:
-    return run.answer.markdown.partition("**Short answer.**")[2].partition("\n\n")[0]
 
 
 async def test_a_key_is_answered_by_the_code_that_names_it_not_by_a_constant_of_a_test(
