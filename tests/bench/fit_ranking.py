@@ -1,9 +1,9 @@
 """The weights of ranked search, fitted anew: cross-validation over repositories, and what each sign brings.
 
-    python -m tests.bench.fit_ranking ROWS.jsonl [ROWS.jsonl ...] --mirrors FOLDER --scratch FOLDER [--ablate]
+    python -m tests.bench.localization ROWS.jsonl ... --methods leadline --signs --out RESULTS.jsonl ...
+    python -m tests.bench.fit_ranking RESULTS.jsonl ROWS.jsonl ... [--ablate]
 
-Rows and folders are those of tests.bench.localization. The signs of each row's most promising files are computed by
-the product and kept in the scratch folder; delete `signs.json` there after a change of the signs themselves. The fit
+The signs of each row's most promising files are those that the product's ranking computed in that run. The fit
 maximises the likelihood of each gold file against the others of its row (a conditional logit), with a small penalty on
 squares; signs may not count against a file, priors may. Repositories, not rows, are held out: rows of one repository
 resemble each other. Needs scipy, which leadline itself does not.
@@ -12,19 +12,17 @@ resemble each other. Needs scipy, which leadline itself does not.
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subagents.ranking.weights import AT_LEAST, PRIORS, SET_BY_HAND, WEIGHTS
-from tests.bench.localization import Leadline, checkout, mirror_of
+from subagents.ranking.weights import AT_LEAST, PRIORS, WEIGHTS
+from tests.bench.localization import SIGNS as NAMES
+from tests.bench.localization import read_rows, results
 
-NAMES = [name for name in WEIGHTS if name not in SET_BY_HAND]
 PENALTY = 0.002
 CUTS = (1, 5, 10)
 
@@ -42,49 +40,15 @@ class Row:
     gold: int
 
 
-def measured(rows: Sequence[dict[str, Any]], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    from subagents.ranking.finder import POOL, RankedFinder
-
-    method = Leadline(arguments.scratch / "cache")
-    for row in rows:
-        mirror = mirror_of(arguments.mirrors, row["repo"])
-        if mirror is None:
-            continue
-        folder = arguments.scratch / "checkouts" / row["repo"].replace("/", "+")
-        checkout(mirror, folder, row["base_commit"])
-        method.prepare(folder)
-        finder = method.finder
-        assert isinstance(finder, RankedFinder)
-        ranking = finder.rank(row["query"])
-        place = finder.corpus.place
-        gold = [place[path] for path in row["gold_files"] if path in place]
-        chosen = list(dict.fromkeys([*ranking.order[:POOL], *gold]))
-        signs = [[round(float(ranking.table.signs[name][file]), 5) for name in NAMES] for file in chosen]
-        yield {
-            "repo": row["repo"],
-            "source": row["source"],
-            "signs": signs,
-            "is_gold": [file in gold for file in chosen],
-            "gold": len(row["gold_files"]),
-        }
-    method.close()
-
-
-def load(arguments: argparse.Namespace) -> list[Row]:
-    kept = arguments.scratch / "signs.json"
-    if not kept.exists():
-        rows = [
-            {**json.loads(line), "source": file.stem}
-            for file in arguments.rows
-            for line in file.read_text().splitlines()
-            if line.strip()
-        ]
-        rows.sort(key=lambda row: (row["repo"], row.get("date", ""), row["id"]))
-        kept.write_text(json.dumps(list(measured(rows, arguments))))
-    return [
-        Row(one["repo"], one["source"], np.array(one["signs"]), np.array(one["is_gold"]), one["gold"])
-        for one in json.loads(kept.read_text())
-    ]
+def load(results_file: Path, row_files: Sequence[Path]) -> list[Row]:
+    known = results(results_file)
+    made = []
+    for row in read_rows(row_files):
+        result = known.get((row["id"], "leadline"))
+        if result is not None and result.signs:
+            is_gold = np.array([path in row["gold_files"] for path in result.signs_of])
+            made.append(Row(row["repo"], row["source"], np.array(result.signs), is_gold, len(row["gold_files"])))
+    return made
 
 
 def fit(rows: Sequence[Row], columns: Sequence[int]) -> Numbers:
@@ -142,12 +106,11 @@ def report(name: str, scored: Sequence[tuple[Row, Numbers]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("results", type=Path)
     parser.add_argument("rows", type=Path, nargs="+")
-    parser.add_argument("--mirrors", type=Path, required=True)
-    parser.add_argument("--scratch", type=Path, required=True)
     parser.add_argument("--ablate", action="store_true", help="also without each sign, and without groups of them")
     arguments = parser.parse_args()
-    rows = load(arguments)
+    rows = load(arguments.results, arguments.rows)
     everything = range(len(NAMES))
     report("weights in use", [(row, row.signs @ np.array([WEIGHTS[name] for name in NAMES])) for row in rows])
     weights = fit(rows, everything)
