@@ -5,7 +5,8 @@
 ROWS hold one JSON object a line: id, repo (OWNER/NAME), base_commit, query, gold_files, gold_functions (`path:Name`).
 FOLDER of --mirrors holds a git directory OWNER+NAME/repo for each. Rows without a mirror are left out, and said so.
 Each row's commit is checked out; `leadline` goes the way of the product: snapshot, index (kept and grown from row to
-row), finder. Acc@k: all gold files are among the first k. BM25 needs the package bm25s, ripgrep comes with leadline.
+row), finder. ROWS may also be architecture_questions.json. Acc@k: all gold files are among the first k. BM25 needs the
+package bm25s, ripgrep comes with leadline.
 `--aider PYTHON` adds the repository map of aider-chat, installed beside that interpreter; it takes seconds to minutes a
 row, so `--aider-rows` limits it to rows spread evenly, and the table gives all methods on those rows too.
 
@@ -335,12 +336,31 @@ def report(title: str, rows: Sequence[dict[str, Any]], found: dict[str, list[Res
 def read_rows(files: Sequence[Path]) -> list[dict[str, Any]]:
     """All rows, those of one repository together and in the order of their commits, as an index grows."""
     rows = [
-        {**json.loads(line), "source": file.stem}
+        {**row, "source": file.stem}
         for file in files
-        for line in file.read_text().splitlines()
-        if line.strip()
+        for row in (
+            questions(json.loads(file.read_text()))
+            if file.suffix == ".json"
+            else [json.loads(line) for line in file.read_text().splitlines() if line.strip()]
+        )
     ]
     return sorted(rows, key=lambda row: (row["repo"], row.get("date", ""), row["id"]))
+
+
+def questions(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of architecture_questions.json, which groups questions by repository."""
+    return [
+        {
+            "id": f"{repo}#{number:02}",
+            "repo": repo,
+            "base_commit": about["commit"],
+            "query": one["ask"],
+            "gold_files": list(one["files"]),
+            "gold_functions": [],
+        }
+        for repo, about in document["repositories"].items()
+        for number, one in enumerate(about["questions"], 1)
+    ]
 
 
 def main() -> None:
