@@ -162,8 +162,12 @@ def _tried(pattern: Pattern, match: re.Match[str] | None) -> _Hit | None:
     return _Hit(start, end, pattern)
 
 
+@lru_cache(maxsize=512)
 def _is_clean(text: str) -> bool:
-    """Whether nothing in it is worth a closer look. Quick for the short texts that most of JSON is."""
+    """Whether nothing in it is worth a closer look. Quick for the short texts that most of JSON is.
+
+    Remembered: a tool's result comes by when it is shown, kept as evidence and written to a transcript.
+    """
     if len(text) < _SHORTEST:
         return True
     scan = _scan()
