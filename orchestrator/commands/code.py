@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 _LONGEST_QUERY = 1_000_000
 """Bytes. Whole issue reports with logs fit; a file given by mistake does not."""
 
-_NOTES = 5
-_NOWHERE = "no file has `{name}` as a word; what follows resembles it"
-
 
 def find(
     *,
@@ -39,8 +36,9 @@ def find(
     """Print ranked files with reasons and symbols. An empty result is exit code 0 and says so."""
     from subagents.codebase.snapshot import open_snapshot
     from subagents.ranking import open_finder
+    from subagents.ranking.remarks import remarks
 
-    text = _query(query, query_file)
+    text = _query(repo, query, query_file)
     settings = load_settings(os.environ)
     view = make_view(quiet=quiet or as_json, stream=sys.stderr)
     try:
@@ -50,17 +48,18 @@ def find(
         ):
             finder = open_finder(snapshot, index, settings.cache_dir)
             hits = finder.find(text, limit=limit)
-            notes = [_NOWHERE.format(name=name) for name in finder.unknown_names(text)[:_NOTES]]
+            notes = remarks(finder, index, text, hits)
             identity = snapshot_document(snapshot.id)
     finally:
         view.close()
     if as_json:
         results = [_hit_document(h) for h in hits]
-        print_json({"query": text, "snapshot": identity, "notes": notes, "results": results}, raw=True)
+        print_json({"query": text, "snapshot": identity, "notes": list(notes), "results": results}, raw=True)
     else:
         for note in notes:
-            print_text(note, raw=True)
-        print_text("\n".join(_hit_text(n, h) for n, h in enumerate(hits, 1)) if hits else "nothing found", raw=True)
+            print_text(note if hits else f"nothing found: {note}", raw=True)
+        if hits:
+            print_text("\n".join(_hit_text(n, h) for n, h in enumerate(hits, 1)), raw=True)
     return 0
 
 
@@ -87,7 +86,11 @@ def map_(*, repo: str, scope: Sequence[str], as_json: bool, quiet: bool) -> int:
     return 0
 
 
-def _query(query: str | None, query_file: str | None) -> str:
+def _query(repo: str, query: str | None, query_file: str | None) -> str:
+    if query is None and query_file is None and not Path(repo).exists():
+        raise UsageError(
+            f"no repository is given, or no query: there is no {repo!r}", hint=f'for example: leadline find . "{repo}"'
+        )
     if (query is None) == (query_file is None):
         raise UsageError("give a query, or --query-file FILE", hint='for example: leadline find . "where is retry set"')
     if query_file is None:

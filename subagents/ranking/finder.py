@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from subagents.codebase.types import CannotRead, CodeIndex, FileHit, Snapshot, SymbolHit
+from subagents.codebase.types import CannotRead, CodeIndex, FileHit, Snapshot, Symbol, SymbolHit
 from subagents.ranking.corpus import Corpus, DamagedTerms, MemoryStore, Store, stored_corpus
 from subagents.ranking.history import Commits, read_commits
 from subagents.ranking.query import Query, parse
@@ -62,15 +62,19 @@ class RankedFinder:
         if not chosen:
             return ()
         best = float(ranking.scores[chosen[0]])
-        return tuple(
-            FileHit(
-                path=self.corpus.paths[file],
-                score=round(float(np.exp(ranking.scores[file] - best)), 6),
-                reasons=reasons_for(self.corpus, ranking.query, ranking.table, file),
-                symbols=tuple(self._best_symbols(ranking, file)),
+        hits = []
+        for file in chosen:
+            path = self.corpus.paths[file]
+            symbols = self._index.symbols(path) if file in ranking.table.symbols else ()
+            hits.append(
+                FileHit(
+                    path=path,
+                    score=round(float(np.exp(ranking.scores[file] - best)), 6),
+                    reasons=reasons_for(self.corpus, ranking.query, ranking.table, file, symbols),
+                    symbols=tuple(_best_symbols(ranking, file, symbols)),
+                )
             )
-            for file in chosen
-        )
+        return tuple(hits)
 
     def find_symbols(self, query: str, *, limit: int = 20) -> Sequence[SymbolHit]:
         """Definitions of the files looked at line by line, best first; scores as in `find`."""
@@ -119,26 +123,28 @@ class RankedFinder:
                 self._known.popitem(last=False)
         return ranking
 
-    def _best_symbols(self, ranking: Ranking, file: int) -> list[SymbolHit]:
-        import numpy as np
 
-        found = ranking.table.symbols.get(file)
-        if found is None:
-            return []
-        symbols = self._index.symbols(self.corpus.paths[file])
-        top = float(found.scores.max())
-        hits = []
-        for at in np.lexsort((found.places, -found.scores))[:SYMBOLS_A_FILE].tolist():
-            if found.scores[at] > 0 and found.places[at] < len(symbols):
-                hits.append(SymbolHit(symbol=symbols[found.places[at]], score=round(float(found.scores[at]) / top, 6)))
-        return hits
+def _best_symbols(ranking: Ranking, file: int, symbols: Sequence[Symbol]) -> list[SymbolHit]:
+    """`symbols` are those of the file, in the index's order."""
+    import numpy as np
+
+    found = ranking.table.symbols.get(file)
+    if found is None:
+        return []
+    top = float(found.scores.max())
+    hits = []
+    for at in np.lexsort((found.places, -found.scores))[:SYMBOLS_A_FILE].tolist():
+        if found.scores[at] > 0 and found.places[at] < len(symbols):
+            hits.append(SymbolHit(symbol=symbols[found.places[at]], score=round(float(found.scores[at]) / top, 6)))
+    return hits
 
 
 def rank(corpus: Corpus, query: Query) -> Ranking:
     import numpy as np
 
     if query.is_empty or not len(corpus):
-        return Ranking(query, Table({}), np.zeros(len(corpus)), ())
+        nothing = Table({}, np.zeros(0), np.zeros(0, np.uint32), np.zeros(0, np.int64))
+        return Ranking(query, nothing, np.zeros(len(corpus)), ())
     signs = Signs(corpus, query)
     table = signs.first_round()
     first = weighted(table, len(corpus))

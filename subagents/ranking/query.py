@@ -28,12 +28,29 @@ _GRAMMAR = """
     most much must my no nor not now of off on once only or other our out over own per please really same shall she
     should so some something still such than that the their them then there these they thing things this those through
     to too under until up upon us very via was we well were what when where whether which while who whom whose why will
-    with would you your defined definition declared located implemented called used work works depends depend der die
-    das den ein eine wie wo was wird ist und oder im le la les un une des du de est et où comment qui el los las una es
-    y en para por con que qué cómo dónde где что это как и в на
+    with would you your defined definition declared located implemented called used work works depends depend
 """
-GRAMMAR = frozenset(_GRAMMAR.split())
+_FOREIGN = """
+    der die das den dem des ein eine einer eines einem einen wie wo wer wird werden wurde wurden ist sind und oder nicht
+    im am zum zur mit von vom für auf bei aus nach über wenn dass sich sie wir kann warum welche welcher welches gibt
+
+    le la les un une des du de est et où comment qui que quoi dans pour par avec sur sont cette ces il elle ne pas au
+    aux quand pourquoi quel quelle quels quelles
+
+    el la los las una unos unas de en y para por con que qué cómo dónde del es cuál cuáles cuando cuándo al se lo
+
+    o um uma de em e para por com que onde como da dos das é são quando qual ao pela pelo
+
+    il gli una e per con che dove della delle dei di si è sono quando quale nel nella
+
+    где как что это и в на с по из для не или кто какой какая какие каким когда почему ли он она они к у от при до
+"""
+FOREIGN = tuple(frozenset(words.split()) for words in _FOREIGN.split("\n\n"))
+"""The same of other languages, one set each. In English text and in code some are names."""
+GRAMMAR = frozenset(_GRAMMAR.split()).union(*FOREIGN)
 """Words that nobody asks about, even where no other word is left."""
+_FOREIGN_LEAST, _FOREIGN_SHARE = 2, 0.25
+"""So many different words of one such set, and such a part of all words, tell the language of a question."""
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _PASTED = re.compile(
@@ -119,7 +136,7 @@ class Query:
 def parse(text: str) -> Query:
     """Take a question apart. Never fails: an empty or unreadable question gives an empty Query."""
     text = _COMMENT.sub(" ", text.replace("\r", "")[:QUERY_CHARS])
-    plain = _URL.sub(" ", text)
+    plain = _in_english(_URL.sub(" ", text))
     title, prose, code = split(plain)
     identifiers = _identifiers(plain)
     words = words_of(plain)
@@ -148,6 +165,16 @@ def parse(text: str) -> Query:
         wants_config=bool(lowered & _CONFIG_WORDS),
         wants_tests=bool({word.lower() for word in title_words} & _TEST_WORDS),
     )
+
+
+def _in_english(text: str) -> str:
+    """The text, without the grammar of another language if it is written in one."""
+    words = [word.lower() for word in words_of(text)]
+    grammar = max(FOREIGN, key=lambda one: sum(word in one for word in words))
+    share = sum(word in grammar for word in words) / max(1, len(words))
+    if share < _FOREIGN_SHARE or len(grammar.intersection(words)) < _FOREIGN_LEAST:
+        return text
+    return re.sub(rf"\b(?:{'|'.join(sorted(grammar))})\b", " ", text, flags=re.IGNORECASE)
 
 
 def split(text: str) -> tuple[str, str, str]:

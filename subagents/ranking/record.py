@@ -16,8 +16,9 @@ The order of definitions is that of `CodeIndex.symbols`.
 
 from __future__ import annotations
 
-import re
 import struct
+import sys
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -47,7 +48,7 @@ _KINDS = {
 
 _HEADER = struct.Struct("<10I")
 """terms, pairs, lines, words, the four lengths, symbols, names."""
-_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
+_ASCII = bytes(range(128))
 _NEWLINE = 10
 _WIDE_LINES = 65_000
 _SYMBOLS_LIMIT = 50_000
@@ -114,7 +115,9 @@ def _encode(sources: Sequence[Source]) -> list[bytes]:
     import numpy as np
 
     texts = [_plain(source.text) for source in sources]
-    names = [_names(source.symbols) for source in sources]
+    symbols = [source.symbols[:_SYMBOLS_LIMIT] for source in sources]
+    _vocabulary().prepare(row[0] for rows in symbols for row in rows)
+    names = [_names(rows) for rows in symbols]
     line_counts = np.array([text.count(b"\n") + 1 for text in texts])
     first_lines = np.cumsum(line_counts) - line_counts
     data = b"\n".join(texts)
@@ -151,10 +154,10 @@ def _encode(sources: Sequence[Source]) -> list[bytes]:
             head,
             table.terms[low:high].tobytes(),
             (table.pairs_before[low + 1 : high + 1] - first).astype("<u4").tobytes(),
-            np.array(named.starts, "<u4").tobytes(),
-            np.array(named.finishes, "<u4").tobytes(),
-            np.array(named.ends, "<u4").tobytes(),
-            np.array(named.keys, "<u4").tobytes(),
+            _numbers(named.starts),
+            _numbers(named.finishes),
+            _numbers(named.ends),
+            _numbers(named.keys),
             table.lines[first:last].astype(line_type).tobytes(),
             words_up_to.tobytes(),
             table.counts[low:high].tobytes(),
@@ -163,12 +166,19 @@ def _encode(sources: Sequence[Source]) -> list[bytes]:
     return made
 
 
+def _numbers(some: list[int]) -> bytes:
+    made = array("I", some)  # quicker than numpy where there are few
+    if sys.byteorder == "big":
+        made.byteswap()
+    return made.tobytes()
+
+
 def _plain(text: str) -> bytes:
     """UTF-8 in which every byte beyond ASCII is part of a word."""
     data = text.encode("utf-8", "replace")
     if len(data) == len(text):
         return data
-    for character in set(b"".join(_BEYOND_ASCII.findall(data)).decode()):
+    for character in set(data.translate(None, _ASCII).decode()):
         if not character.isalnum():
             data = data.replace(character.encode(), b" ")  # quicker than str.translate, which is slow beyond ASCII
     return data
@@ -306,8 +316,7 @@ class _Names:
     keys: list[int]
 
 
-def _names(symbols: Sequence[SymbolRow]) -> _Names:
-    rows = symbols[:_SYMBOLS_LIMIT]
+def _names(rows: Sequence[SymbolRow]) -> _Names:
     terms: list[int] = []
     exact: set[str] = set()
     ends: list[int] = []

@@ -12,7 +12,8 @@ CODE_SUFFIXES = frozenset(
     """.py .pyi .pyx .go .rs .ts .tsx .js .jsx .mjs .cjs .c .h .cc .cpp .cxx .hpp .hh .java .kt .kts .rb .php .cs .scala
     .swift .sh .bash .m .mm .lua .pl .pm .ex .exs .erl .hs .ml .clj .dart .r .jl .vue .svelte .sql .proto .groovy .zig
     .f90 .asm .s .el .lisp .scm .vim .ps1 .nim .cr .d .fs .vb .pas .tcl .awk .hxx .ipp .inl .cu .cuh .metal .glsl .sol
-    .erb .mts .cts""".split()  # noqa: SIM905
+    .erb .mts .cts .hrl .mli .fsx .cljs .rake .sv .v .vhd .vhdl .nix .thrift .zsh .ksh .bats .sc .pxd .phtml .rkt
+    .cob .cbl .cpy .f .for .f77 .f95 .f03 .f08 .adb .ads .dpr .coffee .elm .purs .hx .abap .lean .odin .gleam""".split()  # noqa: SIM905
 )
 _TEST_FOLDER = re.compile(
     r"(?:^|/)(?:tests?|t|testing|testdata|test_data|test-data|__tests__|specs?|e2e|it|integration[-_]tests?|unittests?|testsuite|"

@@ -62,8 +62,14 @@ class Table:
     """What was found. `signs` holds one array over all files a sign, scaled where the sign is relative."""
 
     signs: dict[str, Numbers]
-    worth: Sequence[float] = ()
+    worth: Numbers
     """What each term of the question is worth here, by its place among them."""
+    wanted: NDArray[np.uint32]
+    """Keys of the terms, in order, ..."""
+    places: NDArray[np.int64]
+    """... and the place of each among the terms."""
+    likeness: Numbers | None = None
+    """How much each commit's message is like the question."""
     symbols: dict[int, SymbolScores] = field(default_factory=dict)
     defined: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Names of the question that a file defines."""
@@ -118,14 +124,15 @@ class Signs:
         self.keys = [term.key for term in query.terms]
         self.weights = np.array([term.weight for term in query.terms])
         self.counted = corpus.is_source
+        self.likeness: Numbers | None = None
 
     # --- first round: every file ---
 
     def first_round(self) -> Table:
         found, query = self.found, self.query
         raw = {**self.lexical(found), **self.commit_signs()}
-        table = Table({name: scaled(values, self.counted) for name, values in raw.items()})
-        table.worth = self.worth.tolist()
+        signs = {name: scaled(values, self.counted) for name, values in raw.items()}
+        table = Table(signs, self.worth, *self.sorted_keys, self.likeness)
         self.names(table)
         table.signs["named"] = named_places(self.corpus, query)
         table.signs["frame"] = traced_places(self.corpus, query)
@@ -258,9 +265,9 @@ class Signs:
         norm = MESSAGE_K1 * (
             1 - MESSAGE_B + MESSAGE_B * length / max(float(length[kept].mean()) if number else 1.0, 1e-9)
         )
-        likeness = summed(commit, tf / (tf + norm[commit]) * (idf * self.weights)[term], len(commits.ids))
+        self.likeness = summed(commit, tf / (tf + norm[commit]) * (idf * self.weights)[term], len(commits.ids))
         return {
-            "commits": self.best_commits(likeness),
+            "commits": self.best_commits(self.likeness),
             "recent": recent,
         }
 
@@ -351,16 +358,36 @@ class LineView:
 
     def passage(self) -> float:
         """Worth of the best PASSAGE_LINES lines, each term saturating."""
+        return float(self._windows().max()) if len(self.line) else 0.0
+
+    def best_lines(self) -> tuple[int, int, list[int]] | None:
+        """(first, last, terms): the lines that `passage` speaks of, without those at their edges that hold nothing, and
+        the places in `wanted` of the terms that stand there."""
+        if not len(self.line):
+            return None
+        half = PASSAGE_LINES // 2
+        begin = int(self._windows().argmax()) * half
+        inside = (self.line >= begin) & (self.line < begin + 2 * half)
+        lines = self.line[inside]
+        return int(lines.min()), int(lines.max()), sorted(set(self.present[self.term[inside]].tolist()))
+
+    def _windows(self) -> Numbers:
+        """Worth of each stretch of PASSAGE_LINES lines, one beginning at every half."""
         import numpy as np
 
-        if not len(self.line):
-            return 0.0
         half = PASSAGE_LINES // 2
         strips = self.record.line_count // half + 2
         counted = np.zeros((strips + 1, len(self.present)))
         np.add.at(counted, (self.line // half, self.term), 1.0)
         window = counted[:-1] + counted[1:]
-        return float((window / (window + 1.0) @ self.value).max())
+        worth: Numbers = window / (window + 1.0) @ self.value
+        return worth
+
+    def inside(self, place: int) -> list[int]:
+        """Places in `wanted` of the terms that stand in one definition."""
+        start, finish = int(self.record.starts[place]), int(self.record.finishes[place])
+        there = (self.line >= start) & (self.line <= finish)
+        return sorted(set(self.present[self.term[there]].tolist()))
 
     def symbols(self) -> SymbolScores | None:
         import numpy as np

@@ -1,34 +1,29 @@
 """Text to numbers of words, many at a time: what makes reading every word of a repository affordable.
 
 A word of source text recurs a hundred times. Here each occurrence costs a few steps of array arithmetic: where words
-begin and end is read off a table of bytes, a word's hash is the difference of two prefix sums, and a table of hashes
-gives its number. Python code sees a word once a process, to take it apart into terms.
-
-Two words whose 64-bit hashes agree would count as one; nothing depends on it but a word's weight.
+begin and end is read off a table of bytes, and a table of hashes gives a word's number. Only when a word is met for the
+first time in a process is it taken apart into terms.
 """
 
 from __future__ import annotations
 
-import random
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from subagents.ranking.words import keys_afresh
+from subagents.ranking.hashing import NumberTable, hashes_of
+from subagents.ranking.splitting import Splitter
+from subagents.ranking.words import remember, unknown_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_DIGITS = "0123456789"
-_PIECE = 1 << 17
-"""Bytes hashed at a time, so that the sums stay in the processor's cache. Of a longer word only so much is hashed."""
 _FIRST_BITS = 17
 _WORDS_LIMIT = 300_000
 """When more are known, all are forgotten."""
-_MULTIPLIER = 0x9E3779B97F4A7C15
-_MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,36 +35,11 @@ class Words:
     numbers: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    is_word: NDArray[np.uint8]
-    values: NDArray[np.uint64]
-    """A random number for each byte."""
-    powers: NDArray[np.uint64]
-    inverses: NDArray[np.uint64]
-    """powers[n] * inverses[n] == 1, modulo 2**64."""
-
-
 @cache
-def _tables() -> _Tables:
+def _is_word() -> NDArray[np.uint8]:
     import numpy as np
 
-    draw = random.Random(0x1EAD)
-    word = [chr(byte).isalnum() or byte == 95 or byte >= 128 for byte in range(256)]
-    return _Tables(
-        np.array(word, np.uint8),
-        np.array([draw.getrandbits(64) | 1 for _ in range(256)], np.uint64),
-        _powers(_MULTIPLIER),
-        _powers(pow(_MULTIPLIER, -1, 1 << 64)),
-    )
-
-
-def _powers(base: int) -> NDArray[np.uint64]:
-    import numpy as np
-
-    factors = np.full(_PIECE + 1, base & _MASK, np.uint64)
-    factors[0] = 1
-    return np.multiply.accumulate(factors)
+    return np.array([chr(byte).isalnum() or byte == 95 or byte >= 128 for byte in range(256)], np.uint8)
 
 
 class Vocabulary:
@@ -79,7 +49,8 @@ class Vocabulary:
         self._forget()
 
     def _forget(self) -> None:
-        self._numbers = _NumberTable(_FIRST_BITS)
+        self._numbers = NumberTable(_FIRST_BITS)
+        self._splitter = Splitter()
         self._sizes = array("B")
         self._begins = array("I")
         self._keys = array("I")
@@ -92,25 +63,36 @@ class Vocabulary:
             self._forget()
         codes = np.frombuffer(data, np.uint8)
         inside = np.zeros(len(codes) + 2, np.uint8)
-        inside[1:-1] = _tables().is_word[codes]
+        inside[1:-1] = _is_word()[codes]
         edges = np.flatnonzero(inside[1:] != inside[:-1])
         starts, ends = edges[0::2], edges[1::2]
-        hashes = _hashes(codes, starts, ends)
+        hashes = hashes_of(codes, starts, ends)
         numbers = self._numbers.find(hashes)
         unknown = np.flatnonzero(numbers < 0)
         if len(unknown):
             new, first = np.unique(hashes[unknown], return_index=True)
             self._numbers.insert(new, np.arange(len(self._sizes), len(self._sizes) + len(new)))
-            for place in unknown[first].tolist():
-                self._learn(data[starts[place] : ends[place]])
+            self._learn([data[starts[place] : ends[place]] for place in unknown[first].tolist()])
             numbers[unknown] = self._numbers.find(hashes[unknown])
         return Words(starts, ends, numbers)
 
-    def _learn(self, raw: bytes) -> None:
-        own = keys_afresh(raw.decode("utf-8", "replace").lstrip(_DIGITS))[:255]
-        self._sizes.append(len(own))
-        self._begins.append(len(self._keys))
-        self._keys.extend(own)
+    def prepare(self, names: Iterable[str]) -> None:
+        """Have the terms of these names remembered by `words.keys`, where they are new to it."""
+        new = [name for name in unknown_words(names) if name.isascii() and name.isidentifier()]
+        sizes, keys = self._splitter.terms([name.encode() for name in new])
+        all_keys, end = keys.tolist(), 0
+        for name, size in zip(new, sizes.tolist(), strict=True):
+            remember(name, tuple(all_keys[end : end + size]))
+            end += size
+
+    def _learn(self, words: list[bytes]) -> None:
+        import numpy as np
+
+        sizes, keys = self._splitter.terms(words)
+        begins = len(self._keys) + np.cumsum(sizes) - sizes
+        self._sizes.frombytes(sizes.astype(np.uint8).tobytes())
+        self._begins.frombytes(begins.astype(np.uint32).tobytes())
+        self._keys.frombytes(keys.tobytes())
 
     def terms(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]:
         """(how many terms each word has, where they begin, the terms). To be let go before the next call of `words`."""
@@ -121,89 +103,3 @@ class Vocabulary:
             np.frombuffer(self._begins, np.uint32),
             np.frombuffer(self._keys, np.uint32),
         )
-
-
-class _NumberTable:
-    """Numbers by 64-bit hash, many at a time. Open addressing: a hash that finds its slot taken looks into the next."""
-
-    def __init__(self, bits: int) -> None:
-        import numpy as np
-
-        self._bits = bits
-        self._hashes = np.zeros(1 << bits, np.uint64)
-        self._numbers = np.zeros(1 << bits, np.int32)
-        self._count = 0
-
-    def _slots(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        import numpy as np
-
-        return (hashes >> np.uint64(64 - self._bits)).astype(np.int64)
-
-    def _next(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        return (slots + 1) & ((1 << self._bits) - 1)
-
-    def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Their numbers; -1 for those that are not there."""
-        import numpy as np
-
-        slots = self._slots(hashes)
-        at_slot = self._hashes[slots]
-        found = self._numbers[slots].astype(np.int64)
-        open_ = np.flatnonzero(at_slot != hashes)
-        found[open_] = -1
-        open_ = open_[at_slot[open_] != 0]
-        slots = slots[open_]
-        while len(open_):
-            slots = self._next(slots)
-            at_slot, wanted = self._hashes[slots], hashes[open_]
-            hit = at_slot == wanted
-            found[open_[hit]] = self._numbers[slots[hit]]
-            on = ~hit & (at_slot != 0)
-            open_, slots = open_[on], slots[on]
-        return found
-
-    def insert(self, hashes: NDArray[np.uint64], numbers: NDArray[np.int64]) -> None:
-        """Hashes that are not there, each once."""
-        import numpy as np
-
-        self._count += len(hashes)
-        if self._count * 3 > len(self._hashes):
-            taken = self._hashes != 0
-            hashes = np.concatenate([self._hashes[taken], hashes])
-            numbers = np.concatenate([self._numbers[taken], numbers])
-            self._bits = max(self._bits + 1, (4 * self._count).bit_length())
-            self._hashes = np.zeros(1 << self._bits, np.uint64)
-            self._numbers = np.zeros(1 << self._bits, np.int32)
-        slots = self._slots(hashes)
-        while len(hashes):
-            _, first = np.unique(slots, return_index=True)
-            first = first[self._hashes[slots[first]] == 0]
-            self._hashes[slots[first]] = hashes[first]
-            self._numbers[slots[first]] = numbers[first]
-            on = np.ones(len(hashes), bool)
-            on[first] = False
-            hashes, numbers, slots = hashes[on], numbers[on], self._next(slots[on])
-
-
-def _hashes(codes: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Of each word the sum of value(byte) * multiplier**place; none is 0."""
-    import numpy as np
-
-    tables = _tables()
-    made = np.empty(len(starts), np.uint64)
-    sums = np.zeros(_PIECE + 1, np.uint64)
-    at = 0
-    while at < len(starts):
-        low = int(starts[at])
-        stop = max(at + 1, int(np.searchsorted(ends, low + _PIECE, "right")))
-        high = min(int(ends[stop - 1]), low + _PIECE)
-        size = high - low
-        np.multiply(tables.values[codes[low:high]], tables.powers[:size], out=sums[1 : size + 1])
-        np.cumsum(sums[: size + 1], out=sums[: size + 1])
-        first = starts[at:stop] - low
-        last = np.minimum(ends[at:stop] - low, size)
-        made[at:stop] = (sums[last] - sums[first]) * tables.inverses[first]
-        sums[0] = 0
-        at = stop
-    made[made == 0] = 1
-    return made

@@ -91,26 +91,40 @@ def keys(word: str) -> tuple[int, ...]:
     """The terms of one word, as keys. Remembered, since few words make up most of any source text."""
     known = _known.get(word)
     if known is None:
-        if len(_known) >= _KNOWN_LIMIT:
-            _known.clear()
-        known = _known[word] = keys_afresh(word)
+        known = keys_afresh(word)
+        remember(word, known)
     return known
+
+
+def unknown_words(words: Iterable[str]) -> set[str]:
+    """Those whose terms are not remembered."""
+    return set(words).difference(_known)
+
+
+def remember(word: str, own: tuple[int, ...]) -> None:
+    """`own` are the terms of the word, told elsewhere."""
+    if len(_known) >= _KNOWN_LIMIT:
+        _known.clear()
+    _known[word] = own
 
 
 def keys_afresh(word: str) -> tuple[int, ...]:
     """The same for a word that is not worth remembering here. Its parts are: there are far fewer of them."""
     pieces = _PART.findall(word)
-    made: list[int] = []
-    for piece in pieces:
-        own = _known_pieces.get(piece)
-        if own is None:
-            if len(_known_pieces) >= _KNOWN_LIMIT:
-                _known_pieces.clear()
-            own = _known_pieces[piece] = tuple(key_of(term) for term in _terms_of(piece.lower()))
-        made += own
+    made = [key for piece in pieces for key in keys_of_part(piece.lower())]
     if _has_whole(word, pieces):
         made.append(key_of(_whole(word)))
     return tuple(made)
+
+
+def keys_of_part(piece: str) -> tuple[int, ...]:
+    """The terms of one part, in lower case."""
+    own = _known_pieces.get(piece)
+    if own is None:
+        if len(_known_pieces) >= _KNOWN_LIMIT:
+            _known_pieces.clear()
+        own = _known_pieces[piece] = tuple(key_of(term) for term in _terms_of(piece))
+    return own
 
 
 def _terms_of(piece: str) -> list[str]:

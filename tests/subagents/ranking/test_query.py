@@ -98,3 +98,20 @@ def test_any_text_can_be_taken_apart(text: str) -> None:
     found = parse(text)
     assert len({term.key for term in found.terms}) == len(found.terms)
     assert all(term.weight > 0 for term in found.terms)
+
+
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        ("Wo wird die Sitzung für den Nutzer signiert?", {"Sitzung", "Nutzer", "signiert"}),
+        ("Où est la configuration de session lue ?", {"configuration", "session", "lue"}),
+        ("Где и как подписывается сессия?", {"подписывается", "сессия"}),
+        ("¿Dónde se lee la configuración de la sesión?", {"lee", "configuración", "sesión"}),
+    ],
+)
+def test_the_grammar_of_other_languages_is_nothing_to_look_for(question: str, left: set[str]) -> None:
+    assert parse(question).words == left
+
+
+def test_in_english_the_same_words_may_be_names() -> None:
+    assert {"die", "handler"} <= {term.word for term in parse("let the die handler exit").terms}
