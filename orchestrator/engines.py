@@ -52,6 +52,14 @@ class Equipment:
     refuter: Refuter | None = None
 
 
+def prepare(name: str) -> None:
+    """Begin what takes long and needs nothing of a session, beside the opening of snapshot and index."""
+    if name == "claude":
+        from subagents.claude.sdk import import_ahead
+
+        import_ahead()
+
+
 def make_engine(
     name: str, settings: Settings, session: Session, redactor: Redactor, workspace: Workspace, terms: Terms
 ) -> Equipment:

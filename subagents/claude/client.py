@@ -16,6 +16,7 @@ from subagents.claude.config import ClaudeSettings, ModelFacts, facts_from, newe
 from subagents.claude.events import events_of
 from subagents.claude.messages import Request
 from subagents.claude.replies import StreamReader, read_stream
+from subagents.claude.sdk import import_sdk
 from subagents.claude.stops import Trouble, trouble_of
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ async def _plain(stream: AsyncIterator[Any]) -> AsyncIterator[Mapping[str, Any]]
 
 def make_endpoint(settings: ClaudeSettings) -> Endpoint:
     """A client for the configured provider. Raises UsageError for a provider whose extra is not installed."""
+    import_sdk()
     import anthropic
     import httpx2
 
