@@ -107,6 +107,16 @@ def _write_new(path: Path, data: bytes, label: str) -> None:
         os.close(descriptor)
 
 
+def sync_file(path: Path, *, label: str) -> None:
+    """Put on disk what any process has written to the file."""
+    with explained(path, "sync"):
+        descriptor = open_private(path, os.O_RDONLY, label=label)
+        try:
+            retrying(lambda: current().sync(descriptor, label=label, data_only=True))
+        finally:
+            os.close(descriptor)
+
+
 def remove_file(path: Path, *, label: str) -> None:
     """Remove a file; one that is gone already is no error."""
     with explained(path, "remove"), suppress(FileNotFoundError):

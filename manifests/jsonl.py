@@ -132,19 +132,10 @@ class LogReader:
 
     def _lines(self, descriptor: int) -> Iterator[bytes]:
         """Lines with their newline; the last one perhaps without."""
-        buffer = bytearray()
-        while chunk := os.read(descriptor, _CHUNK_BYTES):
-            searched = len(buffer)
-            buffer += chunk
-            start = 0
-            while (stop := buffer.find(b"\n", max(start, searched))) >= 0:
-                yield bytes(buffer[start : stop + 1])
-                start = stop + 1
-            del buffer[:start]
-            if len(buffer) > RECORD_LIMIT_BYTES:
+        for line in lines_of(descriptor):
+            if len(line) > RECORD_LIMIT_BYTES:
                 raise self._damage(f"a line longer than {RECORD_LIMIT_BYTES:,} bytes")
-        if buffer:
-            yield bytes(buffer)
+            yield line
 
     @staticmethod
     def _is_torn(line: bytes) -> bool:
@@ -233,6 +224,26 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
+def lines_of(descriptor: int) -> Iterator[bytes]:
+    """Lines from where the file stands, with their newline; the last one perhaps without.
+
+    Of a line above the limit only a beginning, above the limit too, is given, and nothing behind it.
+    """
+    buffer = bytearray()
+    while chunk := os.read(descriptor, _CHUNK_BYTES):
+        searched = len(buffer)
+        buffer += chunk
+        start = 0
+        while (stop := buffer.find(b"\n", max(start, searched))) >= 0:
+            yield bytes(buffer[start : stop + 1])
+            start = stop + 1
+        del buffer[:start]
+        if len(buffer) > RECORD_LIMIT_BYTES:
+            break
+    if buffer:
+        yield bytes(buffer)
+
+
 class OpenLogs:
     """Bounds how many logs keep a file open, so that hundreds of subagents do not exhaust the descriptors."""
 
@@ -285,6 +296,8 @@ class AppendLog:
         self._sum = ""
         self._head: tuple[int, str] | None = None
         self._clean = True
+        self._unsynced = False
+        self._lost: StateError | None = None
 
     def open(self) -> None:
         """Check what is there, cut away a torn tail, and be ready. Called by the first `append` if not before."""
@@ -322,12 +335,15 @@ class AppendLog:
         self._length, self._seq, self._sum = reader.end, reader.last_seq, reader.sum
         self._clean = reader.torn is None
 
-    def append(self, body: Mapping[str, object], *, sync: bool = True) -> int:
+    def append(
+        self, body: Mapping[str, object], *, sync: bool = True, redact: Callable[[object], object] | None = None
+    ) -> int:
         """Add one record and return its number.
 
-        `sync=False` for what may be lost in a power cut (never in a crash of the process) without harm.
+        `sync=False` for what may be lost in a power cut (never in a crash of the process) without harm, or is synced
+        with a later record. `redact` takes the place of the log's for this one.
         """
-        redacted = self._redact(dict(body))
+        redacted = (redact or self._redact)(dict(body))
         with self._mutex:
             self._guard()
             self._open()
@@ -339,9 +355,27 @@ class AppendLog:
                 self._write(lines, sync)
             self._length += len(lines)
             self._seq, self._sum = seq, total
+            self._unsynced = not sync
             if sync:
                 self._head = (seq, total)
             return seq
+
+    def settle(self) -> None:
+        """Put on disk what was appended without syncing. Where that fails it fails for good: after a failed sync the
+        kernel may have dropped the bytes, and a second one would vouch for what is gone."""
+        if not self._unsynced:
+            return
+        with self._mutex:
+            self._open()
+            if self._lost is None:
+                try:
+                    retrying(lambda: current().sync(self._descriptor, label=self._label, data_only=True))
+                except OSError as error:
+                    self._lost = state_error(error, self.path, "sync")
+            if self._lost is not None:
+                raise self._lost
+            self._unsynced = False
+            self._head = (self._seq, self._sum)
 
     def _lines(self, body: object) -> tuple[bytes, int, str]:
         """The record, behind the header if the log is empty: bytes, the record's number, its sum."""

@@ -10,7 +10,7 @@ MANIFEST_SCHEMA = Schema(name="leadline/manifest", version=1)
 JOURNAL_SCHEMA = Schema(name="leadline/journal", version=1)
 SCRATCH_SCHEMA = Schema(name="leadline/scratchpad", version=1)
 TRANSCRIPT_SCHEMA = Schema(name="leadline/transcript", version=1)
-EVIDENCE_SCHEMA = Schema(name="leadline/evidence", version=1)
+EVIDENCE_SCHEMA = Schema(name="leadline/evidence", version=2)
 
 SessionStatus = Literal["running", "interrupted", "finished", "stopped", "failed"]
 """`running` in a manifest nobody holds means that its process died. `stopped`: at a limit, with a partial answer.

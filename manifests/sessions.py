@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from manifests.manifest import Manifest
 
 __all__ = [
+    "EVIDENCE_LOG",
     "EVIDENCE_SCHEMA",
     "JOURNAL_SCHEMA",
     "SCRATCH_SCHEMA",
@@ -54,6 +55,7 @@ EntryStatus = Literal["live", "interrupted", "stopped", "failed", "finished", "d
 `failed`: the engine failed. All three resume."""
 
 SNAPSHOT_STORE = "snapshot.git"
+EVIDENCE_LOG = "evidence.jsonl"
 _FOLDERS = ("scratch", "transcripts", "evidence", "outcomes", "phases")
 _TRASH = ".trash-"
 _SESSION_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
@@ -107,6 +109,7 @@ class Session:
         self._lock = lock
         self._logs: dict[str, AppendLog] = {}
         self._open_logs = OpenLogs()
+        self._settled: set[str] = set()
         self._wrote_manifest = False
         self._outline: object = None
         self.journal = Journal(self)
@@ -264,6 +267,20 @@ class Session:
             )
         return self._logs[name]
 
+    def begun_log(self, name: str) -> AppendLog | None:
+        """The writing end of a log, if this process has one already."""
+        return self._logs.get(name)
+
+    def settle(self, name: str) -> None:
+        """Put on disk what was appended to a log without syncing, by this process or by one that died."""
+        log = self._logs.get(name)
+        if log is not None:
+            log.open()
+            log.settle()
+        elif name not in self._settled:
+            durable.sync_file(self.path_of(name), label="append:before")
+            self._settled.add(name)
+
     def head_of(self, name: str, schema: Schema) -> tuple[int, str] | None:
         """Number and sum of the last record of a log that is on disk; None if there is none.
 
@@ -394,7 +411,7 @@ class SessionStore:
     def list(self, repository: str | None = None, *, deep_check_s: float = _DEEP_CHECK_S) -> list[SessionEntry]:
         """All sessions, newest first; one that cannot be read is listed as damaged and stops nobody.
 
-        Manifests are always checked; logs too, newest sessions first, as long as `deep_check_s` lasts.
+        Manifests are always checked; other documents and logs, newest sessions first, as long as `deep_check_s` lasts.
         """
         deadline = time.monotonic() + deep_check_s
         entries: list[SessionEntry] = []
@@ -472,21 +489,23 @@ class SessionStore:
         return entry if problem is None else _damaged(entry.path, entry.holder, problem)
 
     def damage(self, entry: SessionEntry, *, deadline: float | None = None) -> Iterator[str]:
-        """What is wrong with the session's logs and documents, one line each. (Evidence: `EvidenceStore.damage`.)"""
+        """What is wrong with the session's documents and logs, one line each. (Evidence: `EvidenceStore.damage`.)"""
         session = self.read(entry)
-        for name, schema in _logs_of(session):
-            if deadline is not None and time.monotonic() > deadline:
-                return
-            reader = LogReader(session.path_of(name), schema=schema, owner=session.owner, trust=TIMELESS, bodies=False)
-            try:
-                reader.exhaust()
-            except FileNotFoundError:
-                continue
-            except StateError as problem:
-                yield str(problem)
         for path in _documents_of(session):
+            if _is_past(deadline):
+                return
             try:
                 envelope.check_document(path, owner=session.owner)
+            except StateError as problem:
+                yield str(problem)
+        for name, schema in _logs_of(session):
+            reader = LogReader(session.path_of(name), schema=schema, owner=session.owner, trust=TIMELESS, bodies=False)
+            try:
+                for _ in reader:
+                    if _is_past(deadline):
+                        return
+            except FileNotFoundError:
+                continue
             except StateError as problem:
                 yield str(problem)
 
@@ -524,13 +543,18 @@ class SessionStore:
         return age_s > locks.LEASE_S and self._entry(folder) is None
 
 
+def _is_past(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() > deadline
+
+
 def _logs_of(session: Session) -> Iterator[tuple[str, Schema]]:
+    """The longest last: whoever looks for a limited time sees most."""
     yield Journal.NAME, JOURNAL_SCHEMA
-    yield "evidence.jsonl", EVIDENCE_SCHEMA
     for name in session.names_of("scratch", ".jsonl"):
         yield f"scratch/{name}.jsonl", SCRATCH_SCHEMA
     for name in session.names_of("transcripts", ".jsonl"):
         yield f"transcripts/{name}.jsonl", TRANSCRIPT_SCHEMA
+    yield EVIDENCE_LOG, EVIDENCE_SCHEMA
 
 
 def _documents_of(session: Session) -> Iterator[Path]:

@@ -190,9 +190,7 @@ class _Examination:
 
     def _evidence(self, session: Session) -> None:
         evidence = EvidenceStore(session, redact=lambda data: data)
-        there = {
-            digest for start in session.names_of("evidence", "") for digest in session.names_of(f"evidence/{start}", "")
-        }
+        there = set(evidence.digests())
         self._result.checked["evidence"] += len(there)
         broken = 0
         for problem in evidence.damage():
@@ -211,7 +209,8 @@ class _Examination:
         state = Scratchpad(session, task).load()
         self._findings.update(state.findings)
         evidence = {ref for finding in state.findings.values() for ref in finding.evidence}
-        missing = {ref for ref in evidence if not session.has(f"evidence/{ref[7:9]}/{ref[7:]}")}
+        store = EvidenceStore(session, redact=lambda data: data)
+        missing = {ref for ref in evidence if not store.has(ref)}
         if missing:
             self._damaged(f"findings of {task} rest on evidence that is missing: {_some(missing)}")
 

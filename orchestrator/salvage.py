@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from manifests.envelope import DOCTOR, TIMELESS, Schema
-from manifests.errors import LeadlineError, StateError
+from manifests.errors import StateError
 from manifests.fields import Fields, Malformed
 from manifests.jsonl import LogReader
 from manifests.manifest import Manifest, TaskRecord, task_from_dict
 from manifests.sessions import (
-    EVIDENCE_SCHEMA,
+    EVIDENCE_LOG,
     JOURNAL_SCHEMA,
     SCRATCH_SCHEMA,
     TRANSCRIPT_SCHEMA,
@@ -27,7 +27,7 @@ from manifests.sessions import (
 from orchestrator import stored
 from orchestrator.doctor import snapshot_of
 from orchestrator.outcomes import check_scratchpad, read_outcome, write_outcome
-from scratch.evidence import EvidenceRecord, EvidenceStore
+from scratch.evidence import EvidenceStore, is_evidence
 from scratch.findings import Finding
 from scratch.redaction import Redactor
 from scratch.scratchpad import Scratchpad
@@ -130,13 +130,8 @@ class _Work:
 
     def _take_evidence(self) -> None:
         source = EvidenceStore(self._old, redact=lambda data: data)
-        for body in _sound(self._old, "evidence.jsonl", EVIDENCE_SCHEMA):
-            try:
-                record = EvidenceRecord.from_dict(body)
-                data = source.get(record.reference)
-            except (LeadlineError, Malformed) as problem:
-                self._left.append(str(problem))
-                continue
+        self._left += source.damage()
+        for record, data in source.salvage():
             reference = self._evidence.put(
                 data,
                 tool=record.tool,
@@ -144,8 +139,11 @@ class _Work:
                 arguments=record.arguments,
                 task=record.task,
                 at=record.at,
+                sync=False,
             )
             self._kept["evidence"] += reference == record.reference
+        if self._kept["evidence"]:
+            self._new.settle(EVIDENCE_LOG)
 
     # --- scratchpads and transcripts ---
 
@@ -180,14 +178,18 @@ class _Work:
         return True
 
     def _holds(self, finding: Finding) -> bool:
-        if any(not self._new.has(f"evidence/{ref[7:9]}/{ref[7:]}") for ref in finding.evidence):
+        if any(not self._evidence.has(ref) for ref in finding.evidence):
             return False
         checked = self._verifier.check(finding)
         return not finding.citations or (checked.finding.status != "stale" and not checked.moved)
 
     def _take_transcript(self, name: str) -> None:
         log = self._new.log(f"transcripts/{name}.jsonl", TRANSCRIPT_SCHEMA, redact=lambda body: body)
-        records = list(_sound(self._old, f"transcripts/{name}.jsonl", TRANSCRIPT_SCHEMA))
+        records = [
+            body
+            for body in _sound(self._old, f"transcripts/{name}.jsonl", TRANSCRIPT_SCHEMA)
+            if not is_evidence(body)  # taken already
+        ]
         for n, body in enumerate(records, 1):
             log.append(body, sync=n == len(records))
         try:

@@ -206,6 +206,7 @@ class TaskRecorder:
         with self._registry.mutex:
             known = self._registry.get(finding.id)
             if known is None:
+                self._evidence.settle(finding.evidence)
                 self._scratchpad.append_finding(finding)
                 self._registry.put(finding)
                 return finding

@@ -160,8 +160,9 @@ def test_evidence_is_saved_with_its_origin_unless_its_bytes_changed(subject: Sub
     store = SessionStore(subject.home / "state", redact=lambda body: body)
     with store.open(store.resolve(subject.session)) as session:
         evidence = EvidenceStore(session, redact=lambda data: data)
-        good, bad = (evidence.put(data, tool="read", arguments={"path": "x"}) for data in (b"good", b"bad"))
-    flip(subject.folder / "evidence" / bad[7:9] / bad[7:])
+        bad, good = (evidence.put(data, tool="read", arguments={"path": "x"}) for data in (b"bad", b"good"))
+    log = subject.folder / "evidence.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"bad"', b'"bat"'))
     done = call("doctor", subject.session, home=subject.home)
     assert (done.code, bad[7:] in done.out) == (3, True)
     _, new = repaired(subject)

@@ -249,6 +249,8 @@ class Transcript:
             case "cost":
                 self.entries.append(entry_from_json(body["entry"]))
                 self.pending = None
+            case "evidence":
+                pass  # raw bytes, found by their hash
             case "end":
                 self.ended, self.at_limit = str(body["status"]), bool(body.get("limit", False))
                 self.pending = None

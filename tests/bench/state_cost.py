@@ -1,6 +1,7 @@
 """What durability and redaction cost: python -m tests.bench.state_cost [FOLDER WITH CODE]
 
-Step: one transcript record, one piece of evidence, one finding. Beside it, in the same run: the same bytes committed
+Step, as a subagent with a model takes it: a tool's result becomes evidence, the next reply is recorded, and a finding
+that rests on the evidence. Beside it, in the same run: the same bytes committed
 to SQLite (WAL, synchronous FULL), and a step of a LangGraph agent with its SQLite checkpointer (durability "sync")
 that adds the same message to its state; the latter where `pip install 'leadline[bench]'` was done. Redaction: over the
 Python files of the folder (default: the standard library), beside counting their words with a regular expression.
@@ -61,18 +62,17 @@ def our_steps(session: Session) -> dict[str, float]:
     def append(n: int) -> None:
         transcript.append({"role": "user", "content": [{"type": "tool_result", "content": f"{n} {TOOL_OUTPUT}"}]})
 
-    def keep(n: int) -> None:
-        recorder.evidence(f"{n} {TOOL_OUTPUT}".encode(), tool="read", arguments={"path": "src/app.py", "n": n})
+    def keep(n: int) -> str:
+        return recorder.evidence(f"{n} {TOOL_OUTPUT}".encode(), tool="read", arguments={"path": "src/app.py", "n": n})
 
-    def record(n: int) -> None:
-        recorder.record(
-            f"It does step {n} before the next one", kind="flow", citations=[("src/app.py", n % 38 + 1, n % 38 + 2)]
-        )
+    def record(n: int, evidence: tuple[str, ...] = ()) -> None:
+        citations = [("src/app.py", n % 38 + 1, n % 38 + 2)]
+        recorder.record(f"It does step {n} before the next one", kind="flow", citations=citations, evidence=evidence)
 
     def step(n: int) -> None:
+        reference = keep(n + STEPS)
         append(n + STEPS)
-        keep(n + STEPS)
-        record(n + STEPS)
+        record(n + STEPS, (reference,))
 
     return {
         "transcript record": median_ms(append),

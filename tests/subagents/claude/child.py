@@ -9,6 +9,7 @@ import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from manifests.jsonl import AppendLog
 from tests.subagents.claude.world import newest, settings_for, world
@@ -19,12 +20,12 @@ def die_at(count: int) -> None:
     append = AppendLog.append
     seen = 0
 
-    def counted(self: AppendLog, body: object, *, sync: bool = True) -> int:
+    def counted(self: AppendLog, body: object, *, sync: bool = True, redact: Any = None) -> int:
         nonlocal seen
         seen += 1
         if seen == count and count % 2:
             os.kill(os.getpid(), signal.SIGKILL)
-        number = append(self, body, sync=sync)  # type: ignore[arg-type]
+        number = append(self, body, sync=sync, redact=redact)  # type: ignore[arg-type]
         if seen == count:
             os.kill(os.getpid(), signal.SIGKILL)
         return number
