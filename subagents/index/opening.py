@@ -29,6 +29,9 @@ from subagents.index.store import (
 )
 
 _STALE_DAYS = 30
+_UNUSABLE = ("readonly", "unable to open", "attempt to write", "locked", "disk I/O error")
+"""Of what SQLite says: an index elsewhere may do. A full disk on which the index lies already is an I/O error: SQLite
+has no room for the few kilobytes that readers share."""
 
 
 def open_index(
@@ -91,7 +94,11 @@ class _Opening:
             self.notices.append(f"the cache folder {str(self.folder)!r} cannot be used ({error}); indexed in private")
             self.progress(self.notices[-1], 0, 0)
             self.private = self.folder = Path(tempfile.mkdtemp(prefix="leadline-index-"))
-            connection = self.build()
+            try:
+                connection = self.build()
+            except CacheUnusable as again:
+                self.clean_up()
+                raise translate(again, self.file) from again
         return StoredIndex(
             connection,
             self.file,
@@ -130,11 +137,11 @@ class _Opening:
         return bool(connection.execute("SELECT count(*) FROM file").fetchone()[0] == get_meta(connection, "files"))
 
     def fail(self, error: sqlite3.Error, connection: sqlite3.Connection | None) -> None:
-        """Raise what fits an error that is no damage: a folder we cannot write, or a full disk."""
+        """Raise what fits an error that is no damage: a folder we cannot use, a lock that stays, a full disk."""
         if connection is not None:
             connection.close()
         text = str(error)
-        if "readonly" in text or "unable to open" in text or "attempt to write" in text:
+        if any(sign in text for sign in _UNUSABLE):
             raise CacheUnusable(text) from error
         raise translate(error, self.file) from error
 

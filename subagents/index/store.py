@@ -51,9 +51,12 @@ a bare integer key is the smallest and quickest row SQLite has."""
 POSTING_BITS = 28
 EDGE_BITS = 31
 
+BUSY_S = 30.0
+"""How long to wait for a lock that is not ours: somebody looks at the file with a tool of his own."""
+
 
 class CacheUnusable(Exception):
-    """The cache folder cannot be written."""
+    """The cache cannot be used where it is; elsewhere it may."""
 
 
 @contextmanager
@@ -85,7 +88,7 @@ def connect(path: Path, *, writable: bool) -> sqlite3.Connection:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except OSError as error:
             raise CacheUnusable(str(error)) from error
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_S)
     try:
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute("PRAGMA cell_size_check=ON")
@@ -113,7 +116,7 @@ def is_damage(error: sqlite3.Error) -> bool:
     return "malformed" in text or "not a database" in text or "no such table" in text or "no such column" in text
 
 
-def translate(error: sqlite3.Error | OSError, path: Path) -> EngineError:
+def translate(error: sqlite3.Error | OSError | CacheUnusable, path: Path) -> EngineError:
     """What a person can do about a cache that cannot be written or read now."""
     text = str(error)
     if "full" in text or getattr(error, "errno", None) == 28:

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -271,6 +272,38 @@ def test_cache_folder_that_cannot_be_used_leads_to_a_private_index(repo: Path, t
         assert "cannot be used" in index.notices[0]
         assert private.exists()
     assert not private.exists()
+
+
+def test_index_that_another_program_locks_is_made_in_private(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subagents.index.store.BUSY_S", 0.1)
+    ask(repo, tmp_path / "cache")
+    write(repo, {"pkg/late.py": module(300)})
+    expected, _, _ = ask(repo, tmp_path / "fine")
+    with closing(sqlite3.connect(index_file(tmp_path / "cache"))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with open_snapshot(repo) as snapshot, open_index(snapshot, tmp_path / "cache", extras=()) as index:
+            assert everything(index) == expected
+            assert "locked" in index.notices[0]
+
+
+def test_index_on_a_disk_that_filled_up_since_is_made_in_private(repo: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("mounting a small disk takes root")
+    try:
+        expected, _, _ = ask(repo, disk)
+        with suppress(OSError), (disk / "fill").open("wb", buffering=0) as fill:
+            while fill.write(bytes(4096)):
+                pass
+        with open_snapshot(repo) as snapshot, open_index(snapshot, disk, extras=()) as index:
+            assert everything(index) == expected
+            assert "cannot be used" in index.notices[0]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_full_disk_is_an_error_that_says_what_to_do(repo: Path, tmp_path: Path) -> None:
