@@ -74,7 +74,7 @@ def _range(desk: Desk, text: TextFile, first: int, asked: int) -> ToolOutput:
     held = f"; defines {', '.join(names[:5])}{' ...' if len(names) > 5 else ''}" if names else ""
     return ToolOutput(
         text="\n".join([head, *lines]) + rest,
-        digest=f"read_file {head}{held}",
+        digest=f"{first}-{last} of {total:,}{held}",  # the call stands above it and names the file
         log=f"read_file {text.path} {first}-{last}",
         shown=((text.path, first, last),),
         read=text.path,

@@ -73,12 +73,19 @@ def record_finding(
         )
     except CitationRejected as error:
         raise rejected(error) from error
-    where = ", ".join(c.where for c in finding.citations)
     new = len(desk.recorder.findings()) > before
-    said = f"recorded as {finding.id[:9]} ({where})" if new else f"already recorded as {finding.id[:9]} ({where})"
+    said = f"{'' if new else 'already '}recorded as {finding.id[:9]}{_moved(finding, places)}"
     return ToolOutput(
         text=said, digest=said, log=f"record_finding {finding.id[:9]}: {cut_line(claim, 80)}", keep=True, news=int(new)
     )
+
+
+def _moved(finding: Finding, places: list[tuple[str, int, int]]) -> str:
+    """Where the quoted lines really stand, if that is not where the call says: it is read again at every step."""
+    stands = [(citation.path, citation.start, citation.end) for citation in finding.citations]
+    if stands == list(dict.fromkeys(places)):
+        return ""
+    return f" ({', '.join(citation.where for citation in finding.citations)})"
 
 
 def _known_finding(desk: Desk, given: str) -> str:
