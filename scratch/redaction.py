@@ -3,8 +3,8 @@
 What is removed is replaced by `[redacted:<kind>]`, followed by the newlines that were in it, so that line numbers
 hold; and counted by kind. The secret itself is kept nowhere. Redacting twice changes nothing more.
 
-One scan for the keywords of all patterns finds the few places worth a closer look, so that source code passes at the
-speed of that one scan.
+One scan for the keywords of all patterns (`keyword_scan`) finds the few places worth a closer look, so that source code
+passes at the speed of that one scan.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 from threading import Lock
 from types import MappingProxyType
 
+from scratch.keyword_scan import keywords_in
 from scratch.secret_patterns import CARD, PATTERNS, Pattern, is_live_value
 
 _MARK = "[redacted:"
@@ -27,94 +28,10 @@ _ASSIGNED = "assigned_secret"
 _SHORTEST = 8
 """Characters; no pattern matches less."""
 _LONG = 4_096
-_RUN = "(?=[A-Za-z0-9+/_.%-]{10})"
-"""What follows every prefix of a token."""
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 _SENSITIVE_KEY = re.compile(
     r"(?i)pass(?:word|wd|phrase|code)|pwd$|secret|token$|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization"
 )
-_RARENESS = "~&JZX?Q8KWYVUzOMFGBHPLj/%2DRICNASTxqEkvwyb$01345679-gpmufhc_:.=dlainorest"
-"""Characters of source code, the rarest first, as far as it matters."""
-_RARE = frozenset(_RARENESS[: _RARENESS.index("m")]) | {"_"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Keyword:
-    """A keyword, the place in it of its rarest character, by which it is found, and the patterns to try there."""
-
-    text: str
-    any_case: bool
-    anchor: int
-    patterns: tuple[Pattern, ...]
-
-    def starts_at(self, text: str, at: int) -> bool:
-        if at < 0:
-            return False
-        found = text[at : at + len(self.text)]
-        return (found.lower() if self.any_case else found) == self.text
-
-
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    """One regular expression that finds the anchors of all keywords, and what to try at each."""
-
-    regex: re.Pattern[str]
-    keywords: dict[str, tuple[_Keyword, ...]]
-    """By anchor character."""
-    plain: tuple[tuple[str, _Keyword], ...]
-    """Spellings without any rare character: looking for each by itself is quicker."""
-
-
-@cache
-def _scan() -> _Scan:
-    """Compiled when first needed: starting the program must not pay for it."""
-    own: dict[tuple[str, bool], list[Pattern]] = {}
-    for pattern in PATTERNS:
-        for word in pattern.keywords:
-            own.setdefault((word, pattern.any_case), []).append(pattern)
-    by_anchor: dict[str, list[_Keyword]] = {}
-    plain: list[tuple[str, _Keyword]] = []
-    for word, any_case in sorted(own, key=lambda one: (-min(map(_RARENESS.find, one[0])), one)):
-        if not set(word) & _RARE:
-            keyword = _Keyword(word, any_case, 0, tuple(own[word, any_case]))
-            plain += [(form, keyword) for form in ({word, word.upper(), word.capitalize()} if any_case else {word})]
-            continue
-        # those without any rare character first: what they cannot avoid looking for, others can share
-        anchor = min(range(len(word)), key=lambda n: (word[n] not in by_anchor, _RARENESS.find(word[n])))
-        keyword = _Keyword(word, any_case, anchor, tuple(own[word, any_case]))
-        for character in {word[anchor], word[anchor].upper()} if any_case else {word[anchor]}:
-            by_anchor.setdefault(character, []).append(keyword)
-    branches = (
-        re.escape(character) + _around_any(by_anchor[character])
-        for character in sorted(by_anchor, key=_RARENESS.find, reverse=True)
-    )
-    keywords = {character: tuple(found) for character, found in by_anchor.items()}
-    return _Scan(re.compile("|".join(branches)), keywords, tuple(plain))
-
-
-def _around_any(keywords: list[_Keyword]) -> str:
-    """What has to stand around an anchor. Where it ends a prefix, the run that follows is asked for first."""
-    ending = [keyword for keyword in keywords if keyword.anchor == len(keyword.text) - 1 and not keyword.any_case]
-    others = [keyword for keyword in keywords if keyword not in ending]
-    parts = [_around(keyword) for keyword in others]
-    if ending:
-        before = "".join(sorted({keyword.text[-2] for keyword in ending}))
-        first = f"(?<=[{re.escape(before)}]{re.escape(ending[0].text[-1])})"
-        parts.append(f"{_RUN}{first}(?:" + "|".join(_around(keyword) for keyword in ending) + ")")
-    return "(?:" + "|".join(parts) + ")"
-
-
-def _around(keyword: _Keyword) -> str:
-    """What has to stand around the anchor, which itself was just matched."""
-    parts = [_spelling(character, keyword.any_case) for character in keyword.text]
-    before, after = "".join(parts[: keyword.anchor + 1]), "".join(parts[keyword.anchor + 1 :])
-    return (f"(?<={before})" if keyword.anchor else "") + (f"(?={after})" if after else "")
-
-
-def _spelling(character: str, any_case: bool) -> str:
-    if any_case and character.isalpha():
-        return f"[{character}{character.upper()}]"
-    return re.escape(character)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +42,10 @@ class _Hit:
 
 
 def _hits(text: str) -> Iterator[_Hit]:
-    scan = _scan()
-    for found in scan.regex.finditer(text):
-        at = found.start()
-        for keyword in scan.keywords[text[at]]:
-            if keyword.starts_at(text, at - keyword.anchor):
-                yield from _first(keyword.patterns, text, at - keyword.anchor)
-    for form, keyword in scan.plain:
-        at = text.find(form)
-        while at >= 0:
+    for at, keyword in keywords_in(text):
+        if keyword is not None:
             yield from _first(keyword.patterns, text, at)
-            at = text.find(form, at + 1)
-    for match in CARD.regex.finditer(text):
-        hit = _tried(CARD, match)
-        if hit is not None:
+        elif (hit := _tried(CARD, CARD.regex.match(text, at))) is not None:
             yield hit
 
 
@@ -170,10 +77,7 @@ def _is_clean(text: str) -> bool:
     """
     if len(text) < _SHORTEST:
         return True
-    scan = _scan()
-    if scan.regex.search(text) is not None or CARD.regex.search(text) is not None:
-        return False
-    return all(form not in text for form, _ in scan.plain)
+    return all(keyword is None and CARD.regex.match(text, at) is None for at, keyword in keywords_in(text))
 
 
 def _merged(hits: Iterable[_Hit]) -> list[_Hit]:

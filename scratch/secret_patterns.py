@@ -1,7 +1,7 @@
 """What secrets look like: our table of named patterns, and the last look that tells a live one from a stand-in.
 
-Every pattern begins with a keyword (or has `back` characters before it): literal text that a scan finds cheaply. Only
-there is the pattern itself tried.
+Every pattern begins with a keyword (or has `back` characters before it): literal text of three ASCII characters or more
+that a scan finds cheaply. Only there is the pattern itself tried.
 
 Prior work: the rule sets of gitleaks, detect-secrets and GitHub's secret scanning, whose prefixes are public facts;
 the patterns and thresholds are ours, measured in tests/bench.
@@ -179,7 +179,14 @@ _CLOUD = (
         r"(?:AccountKey|SharedAccessKey)=(?P<s>[A-Za-z0-9+/]{40,88}={0,2})",
     ),
     _p("azure_token", "&sig= ?sig=", r"[&?]sig=(?P<s>[A-Za-z0-9%+/]{40,90}(?:%3[Dd]|=))", start=False),
-    _p("azure_key", "Q~", r"[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}", _random(3.5), back=4, start=False),
+    _p(
+        "azure_key",
+        "0Q~ 1Q~ 2Q~ 3Q~ 4Q~ 5Q~ 6Q~ 7Q~ 8Q~ 9Q~",
+        r"[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}",
+        _random(3.5),
+        back=3,
+        start=False,
+    ),
     _p("digitalocean_token", "dop_v1_ doo_v1_ dor_v1_", rf"do[por]_v1_[0-9a-f]{{64}}{_END}"),
     _p("alibaba_key", "LTAI", rf"LTAI[A-Za-z0-9]{{16,24}}{_END}", _random(3.2)),
     _p("tencent_key", "AKID", rf"AKID[A-Za-z0-9]{{32}}{_END}", _random(3.5)),
