@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from manifests.tasks import Task
 
@@ -21,8 +22,9 @@ class PlanRefused(Exception):
 def check_plan(tasks: Sequence[Task], *, known_paths: Collection[str], finished: Collection[str], most: int) -> None:
     """Unique ids, dependencies that exist and do not circle, scopes that exist, none overlapping, at most `most` tasks.
 
-    `known_paths` are the path keys of the snapshot. Scopes are compared only between tasks of the same role,
-    deliverable and settings, since only these would explore the same thing twice. Raises PlanRefused with all reasons.
+    `known_paths` are the path keys of the snapshot. Scopes are compared between tasks of the same role and settings,
+    since these would explore the same thing twice; not where one waits for the other and starts from what that found.
+    Raises PlanRefused with all reasons.
     """
     reasons: list[str] = []
     ids = [task.id for task in tasks]
@@ -80,15 +82,17 @@ def _folders(paths: Collection[str]) -> set[str]:
 
 
 def _about(task: Task) -> tuple[object, ...]:
-    """What two tasks must have in common to explore the same thing: all that sets a task apart but its scope."""
-    return (task.role, task.deliverable, sorted((name, repr(value)) for name, value in task.settings.items()))
+    """What two tasks must have in common to explore the same thing, if their scopes overlap. What they deliver and what
+    they may spend does not set them apart: the same code is read twice all the same."""
+    return (task.role, sorted((name, repr(value)) for name, value in task.settings.items() if name != "share"))
 
 
 def _overlaps(tasks: Sequence[Task]) -> list[str]:
     out = []
+    about = {task.id: _about(task) for task in tasks}
     for n, one in enumerate(tasks):
         for other in tasks[n + 1 :]:
-            if _about(one) != _about(other) or other.id in one.depends_on:
+            if about[one.id] != about[other.id] or other.id in one.depends_on or one.id in other.depends_on:
                 continue
             if one.question != other.question and not (one.scope and other.scope):
                 continue
@@ -106,4 +110,5 @@ def _cycles(tasks: Sequence[Task]) -> list[str]:
     import networkx
 
     graph = networkx.DiGraph((d, task.id) for task in tasks for d in task.depends_on)
-    return [f"tasks depend on each other in a circle: {' -> '.join(c)}" for c in networkx.simple_cycles(graph)][:3]
+    few = islice(networkx.simple_cycles(graph), 3)  # there can be more than anybody could list
+    return [f"tasks depend on each other in a circle: {' -> '.join(circle)}" for circle in few]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,12 +34,27 @@ def test_each_fault_is_named() -> None:
     assert "at most 1" in refused(task("a", scope=("src",)), task("b", scope=("docs",)), most=1)
 
 
+def test_of_circles_beyond_counting_a_few_are_named() -> None:
+    names = [f"t{n}" for n in range(40)]
+    tasks = [task(name, question=name, after=tuple(other for other in names if other != name)) for name in names]
+    assert refused(*tasks, most=50).count("circle") == 3
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [(("src",), ("src/deep",)), (("src/a.py",), ("src/a.py",)), ((), ("docs",)), (("src/",), ("src",))],
 )
 def test_overlapping_scopes_are_refused(one: tuple[str, ...], other: tuple[str, ...]) -> None:
     assert "overlap" in refused(task("a", scope=one), task("b", scope=other))
+
+
+def test_what_they_deliver_and_may_spend_sets_no_two_tasks_apart() -> None:
+    one = replace(task("a", scope=("src",)), deliverable="the callers", settings={"share": 0.7})
+    other = replace(task("b", scope=("src/deep",), question="why?"), deliverable="the reason", settings={"share": 0.3})
+    assert "overlap" in refused(one, other)
+    after = replace(other, depends_on=("a",))
+    check_plan([one, after], known_paths=PATHS, finished=(), most=9)
+    check_plan([after, one], known_paths=PATHS, finished=(), most=9)
 
 
 def test_folders_that_share_a_prefix_do_not_overlap() -> None:
