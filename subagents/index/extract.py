@@ -23,6 +23,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from subagents.index.grammars import parser_and_query
@@ -58,6 +59,9 @@ class Extracted:
 _Enclosing = tuple[int, str, str, int, int, int]
 """What encloses a definition: end byte, qualified, kind, ordinal, and its own first and last byte."""
 _TOP: Final[_Enclosing] = (0, "", "", -1, -1, -1)
+_Definition = tuple[int, int, int, str, "Node", int, bytes, bytes, "Node | None"]
+"""First byte, the negative of its end, pattern; kind, node, where the name starts, name, owner, body. Sorted by the
+first three, what encloses comes before what it holds."""
 _EXPLICIT = frozenset({"python", "javascript", "typescript", "tsx"})
 """Languages in which a free name is a local, defined in the file, or imported by name."""
 _GO_WORD = {"struct": "type ", "interface": "type ", "type": "type ", "constant": "const ", "variable": "var "}
@@ -73,7 +77,7 @@ _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*")
 _SIMPLE = re.compile(rb"[\w.$]+")
 _CALLED = re.compile(rb"([\w.$:>-]+?)\s*\(.*\)", re.DOTALL)
 _DOCSTRING = re.compile(rb"[rRuUbB]{0,2}(\"\"\"|'''|\"|')")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*(\"'])|[。]")
+_STOP = re.compile(r"[.!?](?= [A-Z`*(\"'])")
 _SPACE = re.compile(r"\s+")
 _ANNOTATION = re.compile(rb"@[\w.:]+(?:\(.*\))?|#!?\[.*\]|\[.*\]")
 _SEPARATORS = re.compile(rb"::|->|\?\.|!\.|!!\.|\\")
@@ -93,11 +97,13 @@ class _Extraction:
         self.data = data
         self.language = language
         self.comment_marks = GRAMMARS[language].comment
+        self.marks_above = (*self.comment_marks, b"@", b"#", b"[")
         self.out = Extracted()
         self.numbers: dict[bytes, int] = {}
         self.receivers: dict[bytes, int] = {b"": 0}
         self.out.strings.append("")
-        self.definitions: dict[int, tuple[int, str, Node, Node, bytes, Node | None]] = {}
+        self.variables: dict[bytes, int] = {}
+        self.definitions: dict[int, _Definition] = {}
         self.decorators: list[tuple[int, int, int]] = []
         self._lines: list[bytes] | None = None
 
@@ -126,22 +132,31 @@ class _Extraction:
     # --- the pass over all matches ---
 
     def run(self, matches: list[tuple[int, dict[str, list[Node]]]], errors: bool) -> Extracted:
-        data, number, receiver = self.data, self.number, self.receiver
+        data = self.data
+        numbers, receivers = self.numbers.get, self.receivers.get  # looked into here: a call a name costs too much
         references: list[int] = []
         names: list[tuple[int, int, int]] = []
         imports: dict[int, Node] = {}
         add = references.extend
         for pattern, captured in matches:
-            if "call" in captured:
-                node = captured["call"][0]
+            if (nodes := captured.get("call") or captured.get("ref")) is not None:
+                node = nodes[0]
+                line = node.start_point[0] + 1
+                raw = data[node.start_byte : node.end_byte]
+                name = numbers(raw)
+                if name is None:
+                    name = self.number(raw)
+                place = 0
                 before = captured.get("recv")
-                place = receiver(data[before[0].start_byte : before[0].end_byte]) * 8 + CALL if before else CALL
-                add((node.start_point[0] + 1, number(data[node.start_byte : node.end_byte]), place))
-            elif "ref" in captured:
-                node = captured["ref"][0]
-                before = captured.get("recv")
-                place = receiver(data[before[0].start_byte : before[0].end_byte]) * 8 + NAME if before else NAME
-                names.append((node.start_point[0] + 1, number(data[node.start_byte : node.end_byte]), place))
+                if before is not None:
+                    node = before[0]
+                    raw = data[node.start_byte : node.end_byte]
+                    found = receivers(raw)
+                    place = (self.receiver(raw) if found is None else found) * 8
+                if "call" in captured:
+                    add((line, name, place + CALL))
+                else:
+                    names.append((line, name, place + NAME))
             elif "b.var" in captured or "b.field" in captured:
                 self.bind(captured)
             elif "name" in captured:
@@ -181,33 +196,54 @@ class _Extraction:
         if len(raw) > 200:
             return
         if how == BY_CALL:
-            raw = normal_receiver(raw)
-            if raw == b"?":
+            place = self.receivers.get(raw, 0)
+            if not place:
+                normal = normal_receiver(raw)
+                if normal == b"?":
+                    return
+                place = self.receivers[raw] = self.number(normal)
+            elif self.out.strings[place] == "?":
                 return
-        expression = self.number(raw) * 4 + how
+        else:
+            place = self.number(raw)
+        expression = place * 4 + how
         field = captured.get("b.field")
         for variable in field or captured["b.var"]:
-            name = data[variable.start_byte : variable.end_byte]
-            if len(name) <= 100:
-                name = _SEPARATORS.sub(b".", name).lstrip(b"$")
-                if name.startswith(b"@"):
-                    name = b"self." + name.lstrip(b"@")
+            raw = data[variable.start_byte : variable.end_byte]
+            known = self.variables.get(raw)
+            name = (self.variable(raw) if known is None else known) if len(raw) <= 100 else 0
+            if name:
+                line = variable.start_point[0] + 1
                 if field:
-                    self.out.bindings.extend((variable.start_point[0] + 1, self.number(b"this." + name), expression))
-                self.out.bindings.extend((variable.start_point[0] + 1, self.number(name), expression))
+                    self.out.bindings.extend(
+                        (line, self.number(b"this." + self.out.strings[name].encode()), expression)
+                    )
+                self.out.bindings.extend((line, name, expression))
+
+    def variable(self, raw: bytes) -> int:
+        """Place of a variable's name, written like a receiver."""
+        name = _SEPARATORS.sub(b".", raw).lstrip(b"$")
+        if name.startswith(b"@"):
+            name = b"self." + name.lstrip(b"@")
+        made = self.variables[raw] = self.number(name)
+        return made
 
     def define(self, pattern: int, captured: dict[str, list[Node]]) -> None:
-        name = captured["name"][0]
-        known = self.definitions.get(name.start_byte)
-        if known is not None and known[0] <= pattern:
+        name_node = captured["name"][0]
+        at = name_node.start_byte
+        known = self.definitions.get(at)
+        if known is not None and known[2] <= pattern:
             return
+        name = self.data[at : name_node.end_byte]
         before = captured.get("recv")
         owner = self.data[before[0].start_byte : before[0].end_byte] if before else b""
         body = captured.get("body")
         for key, nodes in captured.items():
             if key.startswith("d.") or key == "scope":
+                node = nodes[0]
                 kind = key.removeprefix("d.")
-                self.definitions[name.start_byte] = (pattern, kind, nodes[0], name, owner, body[0] if body else None)
+                start, end = node.start_byte, node.end_byte
+                self.definitions[at] = (start, -end, pattern, kind, node, at, name, owner, body[0] if body else None)
                 return
 
     def inherit(self, references: list[int], node: Node, deriving: Node | None) -> None:
@@ -228,42 +264,48 @@ class _Extraction:
     def finish_symbols(self, references: list[int]) -> None:
         """Nest the definitions by their bytes, name them, and give each decorator to the name that follows it."""
         decorated = self.attach_decorators(references)
-        found = sorted(self.definitions.values(), key=lambda item: (item[2].start_byte, -item[2].end_byte, item[0]))
+        found = sorted(self.definitions.values(), key=itemgetter(0, 1, 2))
         open_: list[_Enclosing] = []
         symbols = self.out.symbols
         python = self.language == "python"
-        for _, kind, node, name_node, owner, body in found:
-            start_byte, end_byte = node.start_byte, node.end_byte
+        for start_byte, minus_end, _, kind, node, name_byte, raw_name, owner, body in found:
+            end_byte = -minus_end
             while open_ and open_[-1][0] <= start_byte:
                 open_.pop()
-            name = self.clean_name(self.data[name_node.start_byte : name_node.end_byte])
+            name = self.clean_name(raw_name)
+            owner_name = ""
             if owner:
                 owner_name = clean_owner(owner)
                 name = name.rpartition(".")[2]
                 if self.language in _SCRIPTS:
                     owner_name = _EXPORTS.sub("", owner_name).removesuffix(".prototype").strip(".")
-            else:
+            elif "." in name:
                 owner_name, _, name = name.rpartition(".")
             if not name:
                 continue
-            if open_ and open_[-1][4:] == (start_byte, end_byte):
+            if open_ and open_[-1][4] == start_byte and open_[-1][5] == end_byte:
                 open_.pop()  # several names in one declaration are siblings
             parent = open_[-1] if open_ else _TOP
             if kind == "field" and parent[2] == "constructor":  # a promoted parameter belongs to the class
                 parent = open_[-2] if len(open_) > 1 else _TOP
             parent_line = symbols[parent[3]][3] if parent[3] >= 0 else 0
-            qualified = ".".join(filter(None, (parent[1], owner_name, name)))
+            owner_above = f"{parent[1]}.{owner_name}" if parent[1] and owner_name else parent[1] or owner_name
+            qualified = f"{owner_above}.{name}" if owner_above else name
             if kind == "scope":
                 open_.append((end_byte, qualified, "class", parent[3], -1, -1))
                 continue
-            marks = decorated.get(name_node.start_byte, ())
+            marks = decorated.get(name_byte, ())
             kind = self.settle_kind(kind, name, parent, owner_name, marks)
-            signature_start, start_line = self.declaration_start(node, name_node, marks)
-            signature, body_start = self.signature(node, body, signature_start, kind)
+            row, column = node.start_point
+            signature_start, start_line = start_byte, row + 1
+            if marks:
+                signature_start, start_line = self.declaration_start(start_byte, row, name_byte, marks)
+            signature, body_start = self.signature(node, end_byte, body, signature_start, kind)
             doc = self.docstring(body_start) if python and body_start and kind != "field" else ""
-            if not doc and node.start_point[0] + 1 != parent_line:
-                doc = self.comment_above(node.start_point[0])
-            end_line = node.end_point[0] + (1 if node.end_point[1] or node.end_point[0] == node.start_point[0] else 0)
+            if not doc and row + 1 != parent_line and self.may_be_comment(start_byte - column):
+                doc = self.comment_above(row)
+            end_row, end_column = node.end_point
+            end_line = end_row + (1 if end_column or end_row == row else 0)
             symbols.append(
                 (
                     name,
@@ -274,7 +316,7 @@ class _Extraction:
                     parent[3],
                     signature,
                     doc,
-                    tuple(text for _, _, text in marks),
+                    tuple(text for _, _, text in marks) if marks else (),
                 )
             )
             open_.append((end_byte, qualified, kind, len(symbols) - 1, start_byte, end_byte))
@@ -317,9 +359,13 @@ class _Extraction:
                 return "constructor"
             if self.language == "cpp" and name == (owner or parent[1]).rpartition(".")[2]:
                 return "constructor"
-            if self.language == "python" and any(
-                text in ("property", "cached_property") or text.endswith((".setter", ".cached_property"))
-                for _, _, text in marks
+            if (
+                marks
+                and self.language == "python"
+                and any(
+                    text in ("property", "cached_property") or text.endswith((".setter", ".cached_property"))
+                    for _, _, text in marks
+                )
             ):
                 return "property"
         if kind in ("variable", "field") and len(name) > 1 and _CONSTANT.fullmatch(name):
@@ -328,26 +374,28 @@ class _Extraction:
             return "variable"
         return kind
 
-    def declaration_start(self, node: Node, name: Node, marks: Sequence[tuple[int, int, str]]) -> tuple[int, int]:
+    def declaration_start(
+        self, start: int, row: int, name_byte: int, marks: Sequence[tuple[int, int, str]]
+    ) -> tuple[int, int]:
         """First byte and line of the declaration itself, after decorators that stand inside the node."""
-        inside = [end for start, end, _ in marks if node.start_byte <= start and end <= name.start_byte]
+        inside = [end for mark, end, _ in marks if start <= mark and end <= name_byte]
         if not inside:
-            return node.start_byte, node.start_point[0] + 1
+            return start, row + 1
         at = max(inside)
-        gap = self.data[at : name.start_byte]
+        gap = self.data[at:name_byte]
         at += len(gap) - len(gap.lstrip())
-        return at, node.start_point[0] + 1 + self.data.count(b"\n", node.start_byte, at)
+        return at, row + 1 + self.data.count(b"\n", start, at)
 
-    def signature(self, node: Node, body: Node | None, start: int, kind: str) -> tuple[str, int]:
+    def signature(self, node: Node, node_end: int, body: Node | None, start: int, kind: str) -> tuple[str, int]:
         """The declaration on one line, and where the body begins (0: no body)."""
         if body is None and kind not in _WITHOUT_BODY:
             body = node.child_by_field_name("body")
         data = self.data
-        if body is not None and body.start_byte > start:
-            end = body.start_byte
+        end = body.start_byte if body is not None else 0
+        if end > start:
             raw = data[start : min(end, start + 1000)]
         else:
-            raw = data[start : min(node.end_byte, start + 400)]
+            raw = data[start : min(node_end, start + 400)]
             brace = raw.find(b"{") if self.language not in _BRACES else -1
             newline = raw.find(b"\n")
             cut = min((place for place in (brace, newline) if place > 0), default=len(raw))
@@ -356,11 +404,12 @@ class _Extraction:
             raw = raw[:cut]
             end = 0
         text = " ".join(raw.decode("utf-8", "replace").split())
-        text = text.replace("( ", "(").replace(", )", ")").replace(" )", ")")
+        if "( " in text or " )" in text:
+            text = text.replace("( ", "(").replace(", )", ")").replace(" )", ")")
         if self.language == "go" and not text.startswith(("type ", "const ", "var ")):
             text = _GO_WORD.get(kind, "") + text
         text = text.rstrip("{:;= ").removesuffix("=>").rstrip()[:SIGNATURE_CHARS]
-        if kind in _BODILESS and node.type in ("declaration", "field_declaration"):
+        if not end and kind in _BODILESS and node.type in ("declaration", "field_declaration"):
             text = text[: SIGNATURE_CHARS - 1] + ";"  # a prototype, which `is_declaration` tells by this
         return text, end
 
@@ -371,6 +420,12 @@ class _Extraction:
         end = self.data.find(match[1], match.end(), match.end() + 3000)
         raw = self.data[match.end() : end if end >= 0 else match.end() + 1000]
         return first_sentence(raw.decode("utf-8", "replace"))
+
+    def may_be_comment(self, line_start: int) -> bool:
+        """Whether the line above is no plain one: mostly it is blank, or code."""
+        data, end = self.data, max(line_start - 1, 0)
+        above = data[data.rfind(b"\n", 0, end) + 1 : end].strip()
+        return above.startswith(self.marks_above) or above.endswith(b"*/")
 
     def comment_above(self, row: int) -> str:
         """First sentence of the comment that ends right above this line (from 0), annotations in between ignored."""
@@ -482,4 +537,6 @@ def first_sentence(text: str) -> str:
     """First sentence of the first paragraph, white space folded, at most DOC_CHARS characters."""
     paragraph = text.strip().partition("\n\n")[0][: 4 * DOC_CHARS]
     folded = " ".join(paragraph.split())
-    return _SENTENCE.split(folded, maxsplit=1)[0][:DOC_CHARS].strip()
+    stop = _STOP.search(folded, 0, DOC_CHARS + 2)
+    end = min(stop.end(), DOC_CHARS) if stop else DOC_CHARS
+    return folded[:end].partition("。")[0].strip()

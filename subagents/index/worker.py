@@ -13,6 +13,7 @@ import resource
 import struct
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import IO, Any, Protocol
 
@@ -23,6 +24,7 @@ from subagents.codebase.textfile import (
     language_of,
 )
 from subagents.codebase.types import CannotRead, FileEntry, Skipped
+from subagents.index.clean import are_clean
 from subagents.index.extract import Extracted, extract
 from subagents.index.extras import BlobExtra, Extract, FileFacts
 from subagents.index.languages import GRAMMARS, lacks_grammar, settle
@@ -90,34 +92,67 @@ def read_task(task: FileTask, reader: Reader | None) -> bytes | Skipped:
         return error.skipped
 
 
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """One file that is to be read, as text and as UTF-8."""
+
+    path: str
+    language: str | None
+    text: str
+    data: bytes
+    lines: int
+
+
 def process(path: str, data: bytes | Skipped) -> tuple[BlobRecord, FileFacts | None]:
     """All that the index keeps of one file's bytes, and what its extras are made of, if it was read.
 
     `path` only decides the language. Secrets are removed before anything is looked at, so none is in what is kept, in
     whatever form; what replaces them keeps the lines where they are.
     """
+    found = _decode(path, data)
+    if isinstance(found, BlobRecord):
+        return found, None
+    return _take_apart(found, are_clean([found.text], [found.data])[0])
+
+
+def _decode(path: str, data: bytes | Skipped) -> _Decoded | BlobRecord:
+    """The file as text, or the record of one that is not read."""
     if isinstance(data, Skipped):
-        return BlobRecord(None, 0, data.reason, data.detail), None
+        return BlobRecord(None, 0, data.reason, data.detail)
     language = settle(path, language_of(path, data[:200]), data)
     refused = classify(path, data)
     lines = data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
     if refused is not None:
-        return BlobRecord(language, lines, refused.reason, refused.detail), None
+        return BlobRecord(language, lines, refused.reason, refused.detail)
     has_grammar = language in GRAMMARS
     if len(data) > (PARSE_LIMIT_BYTES if has_grammar else WORDS_LIMIT_BYTES):
-        return BlobRecord(language, lines, "too_large", f"{len(data)} bytes"), None
+        return BlobRecord(language, lines, "too_large", f"{len(data)} bytes")
     decoded = decode_bytes(data)
     if decoded is None:
-        return BlobRecord(language, lines, "binary"), None
+        return BlobRecord(language, lines, "binary")
     encoding, text = decoded
-    text, secrets = redact_text(text)
+    if encoding != "utf-8" or data.startswith(b"\xef\xbb\xbf"):
+        data = text.encode("utf-8", "replace")
+        if has_grammar:
+            lines = _lines_of(text)
+    return _Decoded(path, language, text, data, lines)
+
+
+def _lines_of(text: str) -> int:
+    return text.count("\n") + (1 if text and not text.endswith("\n") else 0)
+
+
+def _take_apart(found: _Decoded, is_clean: bool) -> tuple[BlobRecord, FileFacts]:
+    path, language, text, data, lines = found.path, found.language, found.text, found.data, found.lines
+    has_grammar = language in GRAMMARS
+    if not is_clean:
+        text, secrets = redact_text(text)
+        if secrets and has_grammar:
+            data, lines = text.encode("utf-8", "replace"), _lines_of(text)
     extracted = Extracted()
     reason = "no_grammar" if lacks_grammar(language) else ""
     detail = f"{language}: read as plain words" if reason else ""
     if language is not None and has_grammar:
-        if secrets or encoding != "utf-8" or data.startswith(b"\xef\xbb\xbf"):
-            data = text.encode("utf-8", "replace")
-            lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
         extracted = extract(data, language)
         if extracted.cut:
             reason, detail = "too_large", "references beyond the limit were left out"
@@ -130,18 +165,29 @@ def process_batch(batch: Sequence[FileTask], reader: Reader | None, extras: Sequ
     """One record a task, in their order. A file that wants too much memory is reported; whatever else goes wrong, goes
     up."""
     records: list[BlobRecord] = []
-    facts: dict[int, FileFacts] = {}
+    decoded: dict[int, _Decoded] = {}
     for task in batch:
         try:
-            record, found = process(task.entry.path, read_task(task, reader))
+            read = _decode(task.entry.path, read_task(task, reader))
         except MemoryError:
-            record, found = _OUT_OF_MEMORY, None
-        if found is not None:
-            facts[len(records)] = found
-        records.append(record)
+            read = _OUT_OF_MEMORY
+        if isinstance(read, _Decoded):
+            decoded[len(records)] = read
+        records.append(read if isinstance(read, BlobRecord) else _OUT_OF_MEMORY)
+    facts: dict[int, FileFacts] = {}
+    for (place, one), is_clean in zip(decoded.items(), _are_clean(list(decoded.values())), strict=True):
+        with suppress(MemoryError):
+            records[place], facts[place] = _take_apart(one, is_clean)
     for place, made in zip(facts, zip(*_extras_of(list(facts.values()), extras), strict=True), strict=False):
         records[place] = replace(records[place], extras=made) if None not in made else _OUT_OF_MEMORY
     return records
+
+
+def _are_clean(several: Sequence[_Decoded]) -> list[bool]:
+    try:
+        return are_clean([one.text for one in several], [one.data for one in several])
+    except MemoryError:
+        return [False] * len(several)  # redaction decides, file by file
 
 
 def _extras_of(facts: list[FileFacts], extras: Sequence[Extract]) -> list[list[bytes | None]]:

@@ -327,6 +327,10 @@ def _names(rows: Sequence[SymbolRow]) -> _Names:
         own = keys(name)
         terms += own
         exact.add(name)
+        if name == qualified:
+            name_keys += dict.fromkeys(own)
+            ends.append(len(name_keys))
+            continue
         above, _, last = qualified.rpartition(".")
         if above:
             if above != before:
