@@ -7,6 +7,7 @@ imported here, when a client is made, because importing it takes a second or two
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
@@ -47,10 +48,11 @@ class Endpoint:
         return self._facts[model]
 
     async def _model_info(self, model: str) -> Mapping[str, object] | None:
-        if not hasattr(self._client, "models"):
+        models = getattr(self._client, "models", None)  # the clouds' clients have none
+        if models is None:
             return None
         try:
-            info = await self._client.models.retrieve(model)
+            info = await models.retrieve(model)
         except Exception as error:
             trouble = trouble_of(error)
             if trouble.kind in ("usage", "bad_request", "broken") or trouble.status in (404, 405, 501):
@@ -78,7 +80,7 @@ class Endpoint:
             response, events = await self._begin(request)
             try:
                 content_type = response.headers.get("content-type", "")
-                if "event-stream" not in content_type:
+                if "eventstream" not in content_type.replace("-", ""):  # Bedrock's is `vnd.amazon.eventstream`
                     raise Trouble(
                         "usage",
                         f"{self.address} answers {content_type or 'something untyped'!r}, not a stream of events",
@@ -175,6 +177,8 @@ def make_endpoint(settings: ClaudeSettings) -> Endpoint:
     if settings.base_url:
         common["base_url"] = settings.base_url
     try:
+        for package in _PACKAGES.get(settings.provider, ()):
+            import_module(package)  # the SDK asks for it only when a request is built
         match settings.provider:
             case "anthropic":
                 client: Any = _with_credentials(anthropic.AsyncAnthropic(**_credentials(settings), **common), settings)
@@ -200,6 +204,9 @@ def make_endpoint(settings: ClaudeSettings) -> Endpoint:
         ) from error
     return Endpoint(settings, client)
 
+
+_PACKAGES: Mapping[str, tuple[str, ...]] = {"bedrock": ("boto3", "botocore"), "vertex": ("google.auth",)}
+"""What the SDK's clients need beyond itself. Source: its extras of the same names."""
 
 NO_KEY = "no-key-configured"
 """Sent to a server of one's own when no key is configured: most need none, and the others say so with a 401."""

@@ -132,6 +132,8 @@ BY_ERROR_TYPE: dict[str, TroubleKind] = {
 
 _NEVER_SENT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "InvalidURL", "UnsupportedProtocol"}
 """Exceptions of the SDK's HTTP library after which nothing can have been charged."""
+_CLOUDS = {"boto3", "botocore", "google", "azure"}
+"""Packages that fetch the credentials of a cloud; what they raise, they raise before anything was sent."""
 
 
 def trouble_of(error: Exception) -> Trouble:
@@ -151,11 +153,15 @@ def trouble_of(error: Exception) -> Trouble:
         )
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return Trouble("broken", f"the reply is not JSON: {error}")
+    if module in _CLOUDS or (isinstance(error, RuntimeError) and "AWS credentials" in str(error)):
+        return Trouble("closed", f"{type(error).__name__}: {_one_line(str(error))}")
     raise error
 
 
 def _of_sdk(error: Exception, names: list[str]) -> Trouble:
     kind = next((BY_CLASS[name] for name in names if name in BY_CLASS), None)
+    if names[0] == "AnthropicError":  # what a cloud's client cannot do at all, e.g. count tokens
+        kind = "usage"
     if kind is None:
         raise error
     status = getattr(error, "status_code", 0) or 0
