@@ -43,6 +43,7 @@ from subagents.tools.toolbox import Toolbox
 
 HINTS = 8
 RECOVERED = 40
+REASON_CHARS = 600
 SUMMARY_CHARS = 24_000
 LEAST_ANSWER_TOKENS = 6_000
 ANSWER_TOKENS = 40_000
@@ -74,6 +75,8 @@ class ClaudeEngine:
     earlier: str = ""
     """Questions asked before in this session and how they were answered; empty for a first question."""
     _briefs: dict[str, str] = field(default_factory=dict)
+    _declined: str = ""
+    """Why the model planned nothing though nothing was known: a question of taste, say, that no code answers."""
 
     @property
     def name(self) -> str:
@@ -116,6 +119,7 @@ class ClaudeEngine:
             settling = planning.settling_task(workspace, disagreeing, phase=phase)
             return Plan(title="settle", tasks=(settling,)) if settling is not None else None
         if reading.value is not None and not reading.reasons:
+            self._declined = " ".join(reading.value.reason.split())[:REASON_CHARS]
             return None
         return Plan(title=title, tasks=planning.plan_by_code(workspace, phase=phase, most=most, hits=hits))
 
@@ -138,7 +142,8 @@ class ClaudeEngine:
         """From findings alone. With nothing found, or past a limit of the session, code writes it."""
         if not answering.usable(findings):
             draft = answering.Draft(found=False, statements=(), dropped=0)
-            return answering.rendered(draft, findings, coverage)
+            why = [f"Nothing was explored, for this reason: {self._declined}"] if self._declined else []
+            return answering.rendered(draft, findings, coverage, remarks=why)
         left = self.answer_room()
         if left is not None and left < LEAST_ANSWER_TOKENS:
             draft = answering.draft_by_code(findings)

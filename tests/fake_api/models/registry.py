@@ -12,7 +12,18 @@ from tests.fake_api.models.narrow import Narrow, Recall
 from tests.fake_api.models.planner import Planner
 from tests.fake_api.models.scripted import Ruled, Scripted
 from tests.fake_api.models.standard import Standard
-from tests.fake_api.models.unruly import Chatty, Empty, Garbler, Liar, Obedient, Odd, Pauser, Refuser, Stuck
+from tests.fake_api.models.unruly import (
+    Chatty,
+    Disagreeing,
+    Empty,
+    Garbler,
+    Liar,
+    Obedient,
+    Odd,
+    Pauser,
+    Refuser,
+    Stuck,
+)
 from tests.fake_api.models.verifier import Verifier
 from tests.fake_api.reply import Reply
 
@@ -53,6 +64,7 @@ def _echo() -> Model:
 
 BEHAVIOURS: Mapping[str, Callable[..., Model]] = {
     "chatty": Chatty,
+    "disagreeing": Disagreeing,
     "echo": _echo,
     "empty": Empty,
     "explorer": Explorer,

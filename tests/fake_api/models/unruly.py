@@ -213,3 +213,23 @@ def _object(text: str) -> Mapping[str, Any]:
     except orjson.JSONDecodeError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+class Disagreeing:
+    """Reads a file, records a claim, then what contradicts it: by a name nobody knows, and then by the right one."""
+
+    def __init__(self, *, path: str) -> None:
+        self.path = path
+
+    def reply(self, call: Call) -> Reply:
+        if call.turn == 0:
+            return reply.call(reply.tool("read_file", {"path": self.path, "start": 1, "end": 20}))
+        if call.turn == 1:
+            return reply.call(reply.tool("record_finding", {"claim": "One.", "citations": [f"{self.path}:6"]}))
+        if call.turn in (2, 3):
+            said = str(call.messages[4]["content"][0]["content"])
+            known = next(word for word in said.split() if word.startswith("f"))
+            named = "f00000000000" if call.turn == 2 else known
+            claim = {"claim": "Two.", "citations": [f"{self.path}:7"], "contradicts": [named]}
+            return reply.call(reply.tool("record_finding", claim))
+        return reply.say("Done.")

@@ -100,15 +100,38 @@ def test_what_a_liar_cites_reaches_nobody(tmp_path: Path, works: Path) -> None:
         assert "could not be answered" in got["answer"]["markdown"]
 
 
+def test_what_contradicts_is_asked_again_then_said_side_by_side_with_links_to_both_places(tmp_path: Path) -> None:
+    """Whatever the language of the question, and though the model puts each side into a statement of its own."""
+    works = make_works(tmp_path / "works")
+    git(works, "remote", "add", "origin", "https://someone:secret@github.com/acme/works.git")
+    commit = git(works, "rev-parse", "HEAD").strip()
+    path = "orders/orders_0.py"
+    with lab(tmp_path / "home", explorer={"name": "disagreeing", "path": path}) as one:
+        one.configure(fan_out=1)
+        got = one.explore(works, question="Wo werden Bestellungen bezahlt?")
+        assert got["status"] == "answered"
+        assert [t["phase"] for t in got["tasks"]] == [1, 2]
+        assert "contradict each other" in got["tasks"][1]["question"]
+        ids = {f["claim"]: f["id"] for f in got["findings"]}
+        assert set(ids) == {"One.", "Two."}
+        assert any(set(s["findings"]) == set(ids.values()) for s in got["answer"]["statements"])
+        answer = got["answer"]["markdown"]
+        assert "“One.” against “Two.”" in answer
+        for line in (6, 7):
+            assert f"[`{path}:{line}`](https://github.com/acme/works/blob/{commit}/{path}#L{line}-L{line})" in answer
+        assert "secret" not in answer
+
+
 def test_refuted_claims_are_marked_and_never_stated(tmp_path: Path, works: Path) -> None:
     with lab(tmp_path / "home", rounds=1, verdict="REFUTED") as one:
         assert one.api is not None
+        one.configure(verify_model="claude-haiku-4-5")
         got = one.explore(works, "--verify")
         refuted = {f["id"] for f in got["findings"] if f["status"] == "refuted"}
         assert refuted
         assert not {i for s in got["answer"]["statements"] for i in s["findings"]} & refuted
         checking = [r.json for r in one.api.created if "UPHELD" in text_of(r.json)[:3000]]
-        assert checking
+        assert {body["model"] for body in checking} == {"claude-haiku-4-5"}
         assert not any("phase_summary" in text_of(b) for b in checking), "it sees claims, not how they came about"
 
 
@@ -172,6 +195,26 @@ def test_an_empty_repository_costs_nothing_and_is_said_to_be_empty(tmp_path: Pat
         done = one.run("explore", str(repo), question, "--engine", "claude", "--json")
         assert done.returncode in (0, 5), done.stderr
         assert json.loads(done.stdout)["answer"]["found"] is False
+
+
+def test_a_question_of_taste_is_said_to_be_one_in_its_own_language_and_nobody_is_sent_out(
+    tmp_path: Path, works: Path
+) -> None:
+    why = "Ob Code schön ist, ist Geschmackssache: daran entscheidet keine Zeile etwas."
+    planner = {
+        "name": "scripted",
+        "replies": {"At most": [json.dumps({"enough": True, "reason": why, "tasks": []})]},
+    }
+    models = {"models": {"claude-sonnet-5": planner, "claude-opus-5": {"name": "explorer", "steps": 2}}}
+    with lab(tmp_path / "home", settings=models) as one:
+        assert one.api is not None
+        one.configure(coordinator_model="claude-sonnet-5")
+        got = one.explore(works, question="Sind Bestellungen, Zahlung und Versand schön geschrieben?")
+        assert (got["status"], got["tasks"], got["answer"]["found"]) == ("not_found", [], False)
+        assert why in got["answer"]["markdown"]
+        assert len(one.api.created) == 1
+        again = one.json("resume", got["session"])
+        assert again["answer"] == got["answer"] and len(one.api.created) == 1
 
 
 # --- endpoints that merely speak the protocol ---

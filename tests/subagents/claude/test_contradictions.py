@@ -11,9 +11,8 @@ from subagents.claude import answering, planning
 from subagents.claude.contradictions import contradictions, not_side_by_side
 from subagents.engine import Coverage, Workspace
 from tests.fake_api import reply
-from tests.fake_api.models.base import Call
 from tests.fake_api.models.scripted import Scripted
-from tests.fake_api.reply import Reply
+from tests.fake_api.models.unruly import Disagreeing
 from tests.fake_api.thread import FakeApi
 from tests.subagents.claude.world import World, settings_for
 
@@ -104,25 +103,8 @@ async def test_when_the_model_plans_no_more_a_contradiction_is_asked_again(here:
     assert THREE.claim in task.question and FIVE.claim in task.question
 
 
-class Disagreeing:
-    """Reads, records, then records what contradicts it: by a name nobody knows, and then by the right one."""
-
-    def reply(self, call: Call) -> Reply:
-        path = "shop/part1.py"
-        if call.turn == 0:
-            return reply.call(reply.tool("read_file", {"path": path, "start": 1, "end": 20}))
-        if call.turn == 1:
-            return reply.call(reply.tool("record_finding", {"claim": "One.", "citations": [f"{path}:6"]}))
-        if call.turn in (2, 3):
-            known = str(call.messages[4]["content"][0]["content"]).split()[2]
-            named = "f00000000000" if call.turn == 2 else known
-            claim = {"claim": "Two.", "citations": [f"{path}:7"], "contradicts": [named]}
-            return reply.call(reply.tool("record_finding", claim))
-        return reply.say("Done.")
-
-
 async def test_a_subagent_names_what_its_finding_contradicts(here: World) -> None:
-    with FakeApi(model=Disagreeing()) as api:
+    with FakeApi(model=Disagreeing(path="shop/part1.py")) as api:
         outcome = await here.run(settings_for(api))
         refused = api.created[3].json["messages"][-1]["content"][0]
     assert outcome.status == "finished"
