@@ -22,6 +22,7 @@ TEMPORARY_SUFFIX = ".tmp"
 
 _HINTS = {
     errno.ENOSPC: "free some space on that disk; what was recorded before is safe, go on with `leadline resume`",
+    errno.EFBIG: "no file may become that large; raise `ulimit -f`, then go on with `leadline resume`",
     errno.EDQUOT: "your disk quota is used up; free some of it, then go on with `leadline resume`",
     errno.EACCES: "make it yours to write, or point LEADLINE_STATE_DIR at another folder",
     errno.EPERM: "make it yours to write, or point LEADLINE_STATE_DIR at another folder",

@@ -32,6 +32,7 @@ from manifests.sessions import (
     SessionStore,
 )
 from orchestrator import stored
+from orchestrator.frozen_tree import damage_of
 from orchestrator.outcomes import check_scratchpad, read_outcome
 from orchestrator.pads import VERIFIER, in_order
 from orchestrator.report import to_markdown
@@ -107,6 +108,7 @@ class _Examination:
             return self._result
         with session:
             self._files(session)
+            self._frozen_tree(session)
             self._attempt(lambda: self._read_manifest(session))
             if self._entry.status == "live":
                 self._result.notes.append("it is live: its parts may be a moment apart and were not compared")
@@ -161,6 +163,16 @@ class _Examination:
             self._result.notes.append(
                 f"{name!r} ends in an incomplete record of {reader.torn.length} bytes, which is what a crash leaves"
             )
+
+    def _frozen_tree(self, session: Session) -> None:
+        store = session.snapshot_store
+        if store.is_symlink() or not store.is_dir():
+            if store.is_symlink() or store.exists():
+                self._damaged(f"{str(store)!r} is not a folder")
+            return
+        self._attempt(lambda: check_private_folder(store))
+        for problem in damage_of(store):
+            self._damaged(problem)
 
     # --- one against another ---
 
@@ -358,7 +370,7 @@ def snapshot_of(session: Session, manifest: Manifest, *, store: Path | None = No
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Everything in the session but the frozen tree, whose objects git itself checks; links are not followed."""
+    """Everything in the session but the frozen tree (see `frozen_tree`); links are not followed."""
     for here, folders, files in os.walk(folder):
         if here == str(folder) and SNAPSHOT_STORE in folders:
             folders.remove(SNAPSHOT_STORE)

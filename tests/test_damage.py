@@ -198,6 +198,44 @@ def test_a_frozen_working_tree_is_saved_too(tmp_path: Path) -> None:
         assert json.loads(got.out)["answer"] == json.loads(first.out)["answer"]
 
 
+@pytest.mark.parametrize("what", ["HEAD", "config", "pack", "idx", "alternates", "hooks", "a link", "a strange folder"])
+def test_whatever_was_changed_in_a_frozen_tree_is_said_and_configuration_does_no_harm(
+    tmp_path: Path, what: str
+) -> None:
+    with quick_folder() as home:
+        repository = make_shop(home / "shop")
+        (repository / "shop" / "refunds.py").write_text("def refund_parcel(order):\n    return order\n")
+        first = call("explore", str(repository), "Where is refund_parcel defined?", "-q", "--json", home=home)
+        assert first.code == 0, first.said
+        (folder,) = (home / "state").glob("*/*")
+        store = folder / "snapshot.git"
+        assert call("doctor", folder.name, home=home).code == 0
+        match what:
+            case "pack" | "idx":
+                (path,) = (store / "objects" / "pack").glob(f"*.{what}")
+                path.chmod(0o600)
+                flip(path)
+            case "HEAD" | "config":
+                flip(store / what)
+            case "alternates":
+                (store / "objects" / "info" / "alternates").touch(0o600)
+            case "hooks":
+                (store / "hooks").mkdir(0o700)
+            case "a link":
+                (store / "config").unlink()
+                (tmp_path / "target").write_text("kept")
+                (store / "config").symlink_to(tmp_path / "target")
+            case _:
+                (store / "objects" / "aa").mkdir(0o700)
+        done = call("doctor", folder.name, home=home)
+        assert (done.code, "snapshot.git" in done.out) == (3, True), done.said
+        if what not in ("pack", "idx"):
+            again = call("resume", folder.name, "--json", "-q", home=home)
+            assert (again.code, json.loads(again.out)["answer"]) == (0, json.loads(first.out)["answer"])
+        if what == "a link":
+            assert (tmp_path / "target").read_text() == "kept"
+
+
 def test_repair_wants_a_name(subject: Subject) -> None:
     done = call("doctor", "--repair", home=subject.home)
     assert (done.code, "SESSION" in done.err) == (2, True)

@@ -168,6 +168,42 @@ def test_a_reader_that_goes_away_gets_no_traceback(leadline: Leadline, shop: Pat
     assert done.stderr == ""
 
 
+def test_a_limit_to_the_size_of_files_is_said_as_such_and_the_session_resumes(leadline: Leadline, shop: Path) -> None:
+    expected = leadline.json("explore", str(shop), QUESTION)["findings"]
+    refused = 0
+    for blocks in (4, 16, 40):
+        limited = ["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh"]
+        done = subprocess.run(
+            [*limited, *leadline.command("explore", str(shop), QUESTION, "--json", "-q")],
+            env=leadline.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert "Traceback" not in done.stderr
+        if done.returncode != 0:
+            refused += 1
+            assert "ulimit -f" in done.stderr, done.stderr
+    assert refused
+    for one in leadline.json("sessions")["sessions"]:
+        assert [f["id"] for f in leadline.json("resume", one["session"], "-q")["findings"]] == [
+            f["id"] for f in expected
+        ]
+
+
+def test_a_git_that_is_too_old_is_refused_even_if_it_takes_every_option(
+    leadline: Leadline, shop: Path, tmp_path: Path
+) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "git").write_text('#!/bin/sh\n[ "$1" = version ] && echo git version 1.8.3\nexit 0\n')
+    (old / "git").chmod(0o755)
+    done = leadline.run("explore", str(shop), QUESTION, "-q", extra={"PATH": f"{old}:{os.environ['PATH']}"})
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "git 1.8 is too old" in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
 _WITH_CLOCK = """
 import sys
 from datetime import timedelta

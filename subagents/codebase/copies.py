@@ -7,10 +7,11 @@ reaches the file system, and are removed when the snapshot is closed.
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import threading
 from pathlib import Path
+
+from manifests.temporary import make_temporary, remove_temporary
 
 
 class Copies:
@@ -27,7 +28,7 @@ class Copies:
             if self._closed:
                 raise ValueError("the snapshot is closed")
             if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix="leadline-copies-"))
+                self._folder = make_temporary("copies")
             return self._folder
 
     def has(self, name: str) -> bool:
@@ -51,4 +52,4 @@ class Copies:
         with self._lock:
             folder, self._folder, self._closed = self._folder, None, True
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_temporary(folder)

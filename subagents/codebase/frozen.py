@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
+from manifests.temporary import remove_temporary
 from subagents.codebase.blobs import BlobReader
 from subagents.codebase.confined import ConfinedFolder, signature
 from subagents.codebase.copies import Copies
@@ -175,7 +175,7 @@ class FrozenSnapshot:
         self._reader.close()
         self.copies.close()
         if self._owns_view:
-            shutil.rmtree(self._git.view, ignore_errors=True)
+            remove_temporary(self._git.view)
 
     def __enter__(self) -> FrozenSnapshot:
         return self

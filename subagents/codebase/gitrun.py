@@ -135,6 +135,26 @@ def check_version() -> None:
         raise UsageError(f"git {_dotted(version)} is too old", hint=f"install git {_dotted(MINIMUM_GIT)} or newer")
 
 
+def check_version_once(cache: Path | None) -> None:
+    """The same, asked again only when the program has changed since it was last found new enough.
+
+    Old versions stumble over our options, and are asked then; this is for what takes them and does something else.
+    """
+    program = Path(git_executable())
+    if cache is None:
+        return
+    file = cache / "git-version"
+    found = program.stat()
+    state = f"{program} {found.st_ino} {found.st_size} {found.st_mtime_ns} {_dotted(MINIMUM_GIT)}\n"
+    with suppress(OSError, ValueError):
+        if file.read_text() == state:
+            return
+    check_version()
+    with suppress(OSError):  # a cache that cannot be written costs time only
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.write_text(state)
+
+
 def _quoted(path: Path) -> str:
     """A path as git reads it in GIT_ALTERNATE_OBJECT_DIRECTORIES, where `:` separates and `"` starts quoting."""
     text = str(path)
@@ -300,8 +320,15 @@ def write_view(folder: Path, object_format: ObjectFormat) -> None:
     # One by one: `parents=True` gives folders made on the way the mode of the umask.
     for name in ("objects", "objects/pack", "objects/info", "refs", "refs/heads"):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
-    version, extension = (1, "[extensions]\n\tobjectFormat = sha256\n") if object_format == "sha256" else (0, "")
-    config = f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}"
-    for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", config)):
+    for name, text in view_files(object_format).items():
+        if (folder / name).is_symlink():
+            (folder / name).unlink()
         (folder / name).write_text(text)
         (folder / name).chmod(0o600)
+
+
+def view_files(object_format: ObjectFormat) -> dict[str, str]:
+    """The files of a view that are written anew whenever it is opened, so that nothing rests on what stood there."""
+    version, extension = (1, "[extensions]\n\tobjectFormat = sha256\n") if object_format == "sha256" else (0, "")
+    config = f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}"
+    return {"HEAD": "ref: refs/heads/none\n", "config": config}

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from manifests.errors import LeadlineError, StateError, UsageError
+from manifests.temporary import make_temporary, remove_temporary
 from subagents.codebase import remembered
 from subagents.codebase.blobs import BlobReader
 from subagents.codebase.confined import read_small
 from subagents.codebase.freeze import Freezer, Frozen
 from subagents.codebase.frozen import FrozenSnapshot
-from subagents.codebase.gitrun import Git, GitFailed, as_leadline_error, git_executable, write_view
+from subagents.codebase.gitrun import Git, GitFailed, as_leadline_error, check_version_once, write_view
 from subagents.codebase.ignores import ignore_files
 from subagents.codebase.listed import IndexMemory, tree_of
 from subagents.codebase.objects import PackWriter, file_mode, object_id, trees
@@ -135,8 +134,8 @@ def _open(
         raise StateError(
             f"{str(located.root)!r} is no longer a git repository", hint="put it back, or start a new session"
         )
-    git_executable()
-    view = store if store is not None else Path(tempfile.mkdtemp(prefix="leadline-view-"))
+    check_version_once(cache)
+    view = store if store is not None else make_temporary("view")
     opening = _Opening(
         located, _git(located, view), owns_view=store is None, keep=store is not None, cache=cache, beat=beat
     )
@@ -146,7 +145,7 @@ def _open(
         raise as_leadline_error(error, f"cannot read {str(located.root)!r}") from error
     except BaseException:
         if opening.owns_view:
-            shutil.rmtree(view, ignore_errors=True)
+            remove_temporary(view)
         raise
     finally:
         opening.pack.close()

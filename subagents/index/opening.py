@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from manifests.temporary import make_temporary, remove_temporary
 from subagents.codebase.types import Progress, Snapshot
 from subagents.index.code_index import StoredIndex
 from subagents.index.extras import BlobExtra, default_extras
@@ -93,7 +92,7 @@ class _Opening:
         except CacheUnusable as error:
             self.notices.append(f"the cache folder {str(self.folder)!r} cannot be used ({error}); indexed in private")
             self.progress(self.notices[-1], 0, 0)
-            self.private = self.folder = Path(tempfile.mkdtemp(prefix="leadline-index-"))
+            self.private = self.folder = make_temporary("index")
             try:
                 connection = self.build()
             except CacheUnusable as again:
@@ -110,7 +109,7 @@ class _Opening:
 
     def clean_up(self) -> None:
         if self.private is not None:
-            shutil.rmtree(self.private, ignore_errors=True)
+            remove_temporary(self.private)
 
     def ready(self) -> sqlite3.Connection | None:
         """A connection that reads the wanted snapshot, if the file has it; it holds a read transaction.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -124,6 +125,8 @@ def translate(error: sqlite3.Error | OSError | CacheUnusable, path: Path) -> Eng
             f"no space left for the index {str(path)!r}",
             hint="free some space, or point LEADLINE_CACHE_DIR to another disk",
         )
+    if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:  # SQLite does not say that it is this
+        return EngineError(f"the index {str(path)!r} cannot be used: {text}", hint="raise `ulimit -f`, or lift it")
     return EngineError(
         f"the index {str(path)!r} cannot be used: {text}", hint="delete the file; it is rebuilt from the repository"
     )
