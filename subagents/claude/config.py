@@ -182,8 +182,9 @@ class ModelFacts:
     """`clear_tool_uses` is among its context edits."""
     can_compact: bool = False
     structured_outputs: bool = False
-    thinking_types: frozenset[str] = frozenset()
-    effort_levels: frozenset[str] = frozenset()
+    thinking_types: frozenset[str] | None = None
+    effort_levels: frozenset[str] | None = None
+    """None: the endpoint does not say."""
 
 
 def facts_from(info: Mapping[str, object] | None, settings: ClaudeSettings, model: str) -> ModelFacts:
@@ -214,8 +215,8 @@ def facts_from(info: Mapping[str, object] | None, settings: ClaudeSettings, mode
         can_clear=_supported(management.get("clear_tool_uses_20250919")),
         can_compact=_supported(management.get("compact_20260112")),
         structured_outputs=_supported(caps.get("structured_outputs")),
-        thinking_types=frozenset(name for name, value in thinking.items() if _supported(value)),
-        effort_levels=frozenset(name for name, value in effort.items() if name != "supported" and _supported(value)),
+        thinking_types=_supported_ones(thinking),
+        effort_levels=_supported_ones(effort),
     )
 
 
@@ -226,6 +227,10 @@ def _served_window(info: Mapping[str, object]) -> int | None:
 
 def _table(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _supported_ones(table: Mapping[str, object]) -> frozenset[str] | None:
+    return frozenset(name for name, value in table.items() if _supported(value)) if table else None
 
 
 def _supported(value: object) -> bool:

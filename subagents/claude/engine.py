@@ -420,11 +420,7 @@ def request_extras(settings: ClaudeSettings, facts: ModelFacts) -> dict[str, Any
     """Thinking and effort, checked against what the model says it accepts. Raises UsageError."""
     extra: dict[str, Any] = {}
     if settings.thinking != "default":
-        if facts.thinking_types and settings.thinking not in facts.thinking_types:
-            raise UsageError(
-                f"{facts.model!r} does not accept thinking = {settings.thinking!r}",
-                hint=f"it accepts {', '.join(sorted(facts.thinking_types))}",
-            )
+        _check_accepted(facts, "thinking", settings.thinking, facts.thinking_types)
         extra["thinking"] = {"type": settings.thinking}
         if settings.thinking == "enabled":
             if settings.thinking_budget_tokens >= facts.reply_tokens:
@@ -435,13 +431,15 @@ def request_extras(settings: ClaudeSettings, facts: ModelFacts) -> dict[str, Any
                 )
             extra["thinking"]["budget_tokens"] = settings.thinking_budget_tokens
     if settings.effort:
-        if facts.effort_levels and settings.effort not in facts.effort_levels:
-            raise UsageError(
-                f"{facts.model!r} does not accept effort = {settings.effort!r}",
-                hint=f"it accepts {', '.join(sorted(facts.effort_levels))}",
-            )
+        _check_accepted(facts, "effort", settings.effort, facts.effort_levels)
         extra["output_config"] = {"effort": settings.effort}
     return extra
+
+
+def _check_accepted(facts: ModelFacts, name: str, value: str, accepted: frozenset[str] | None) -> None:
+    if accepted is not None and value not in accepted:
+        known = f"it accepts {', '.join(sorted(accepted))}" if accepted else f"it accepts none: leave claude.{name} out"
+        raise UsageError(f"{facts.model!r} does not accept {name} = {value!r}", hint=known)
 
 
 def limits_of(task: Task, limits: TaskLimits) -> TaskLimits:
