@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -24,12 +25,17 @@ from subagents.index.records import BlobRecord, decode_imports, numbers, seal
 from subagents.index.resolve import ImportedFile, resolve_all, steers_resolution
 from subagents.index.resolve.base import FileTree
 from subagents.index.store import EDGE_BITS, POSTING_BITS, get_meta, set_meta
-from subagents.index.worker import FileTask, Setup
+from subagents.index.worker import FileTask, Setup, process_batch
 
 _BATCH_BYTES = 400_000
 _BATCH_FILES = 48
 _TYPICAL_BYTES = 8_000
 _COMMIT_S = 2.0
+_FEW = 24
+_SMALL_BYTES = 1_000_000
+"""Changed files, and their bytes in all, up to which no worker is started."""
+_READ_HERE = "read_here"
+"""Name of the mark that stands in table `meta` while files are read in the building process itself."""
 _KEPT_GENERATIONS = 12
 """For how many later snapshots a blob that none of them has is kept: switching branches back reads nothing."""
 
@@ -125,8 +131,6 @@ class Build:
 
     def extract(self, tasks: list[tuple[tuple[str, str], FileTask]], known: dict[tuple[str, str], int]) -> None:
         connection = self.connection
-        reader = getattr(self.snapshot, "reader", None)
-        setup = Setup(reader() if reader is not None else None, self.extras)
         keys = [blob for blob, _ in tasks]
         row = connection.execute("SELECT max(id) FROM blob").fetchone()
         next_id = max(int(get_meta(connection, "next_blob") or 1), (row[0] or 0) + 1)
@@ -134,8 +138,8 @@ class Build:
         self.progress("index", 0, len(tasks))
         committed = time.monotonic()
         done = 0
-        with Pool(setup, worker_count(self.workers, len(tasks)), file_limit_s=self.file_limit_s) as pool:
-            for some in pool.run(self.batches([task for _, task in tasks], setup.reader is None)):
+        with closing(self.records([task for _, task in tasks])) as found:
+            for some in found:
                 for task, record in some:
                     oid, hint = keys[task.number]
                     pending.add(next_id, oid, hint, record)
@@ -148,6 +152,41 @@ class Build:
                     committed = time.monotonic()
         pending.write(connection, self.extras)
         self.progress("index", done, len(tasks))
+
+    def records(self, tasks: list[FileTask]) -> Generator[list[tuple[FileTask, BlobRecord]]]:
+        """What is kept of each file, some at a time: few and small ones are read here, others by workers.
+
+        Starting a worker costs more than reading what one edit changes. A grammar that crashes here takes the process
+        with it, but only once: the mark that is left behind sends whoever comes next to the workers.
+        """
+        small = self.read_small(tasks)
+        if small is not None:
+            set_meta(self.connection, _READ_HERE, 1)
+            made: list[BlobRecord] = []
+            with suppress(Exception):  # workers find out whose fault it is
+                made = process_batch(small, None, [extra.load_extract() for extra in self.extras])
+            if made:
+                yield list(zip(small, made, strict=True))
+                return
+        reader = getattr(self.snapshot, "reader", None)
+        setup = Setup(reader() if reader is not None else None, self.extras)
+        with Pool(setup, worker_count(self.workers, len(tasks)), file_limit_s=self.file_limit_s) as pool:
+            yield from pool.run(self.batches(tasks, setup.reader is None))
+
+    def read_small(self, tasks: list[FileTask]) -> list[FileTask] | None:
+        """The tasks with their bytes, if they are few and small, and no process died over such before."""
+        is_first = get_meta(self.connection, "snapshot") is None
+        if is_first or len(tasks) > _FEW or self.workers is not None or get_meta(self.connection, _READ_HERE):
+            return None
+        made: list[FileTask] = []
+        left = _SMALL_BYTES
+        for task in tasks:
+            data = self.read(task.entry.path)
+            left -= len(data) if isinstance(data, bytes) else 0
+            if left < 0:
+                return None
+            made.append(FileTask(task.number, task.entry, data))
+        return made
 
     @property
     def generation(self) -> int:
@@ -214,6 +253,7 @@ class Build:
             row = connection.execute("SELECT max(id) FROM blob").fetchone()
             set_meta(connection, "next_blob", max(int(get_meta(connection, "next_blob") or 1), (row[0] or 0) + 1))
             set_meta(connection, "files", len(after))
+            connection.execute("DELETE FROM meta WHERE key = ?", (_READ_HERE,))
             set_meta(connection, "snapshot", snapshot_key)
             connection.execute("COMMIT")
         except BaseException:

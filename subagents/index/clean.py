@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from scratch.secret_patterns import CARD, PATTERNS, Pattern
@@ -41,6 +40,10 @@ class _Keyword:
     patterns: tuple[Pattern, ...]
 
 
+_CARD: Final = (_Keyword(b"", 0, (CARD,)),)
+"""What else is found starts with four digits."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Tables:
     first: NDArray[np.bool_]
@@ -48,7 +51,7 @@ class _Tables:
     fours: NDArray[np.uint32]
     """All fours of bytes to be looked for, as numbers, sorted."""
     keywords: dict[bytes, tuple[_Keyword, ...]]
-    """By the four bytes that are looked for."""
+    """By the four bytes that are looked for, or three where the keyword has no more."""
     short: tuple[str, ...]
     """Keywords of two characters, which are looked for by themselves."""
 
@@ -88,7 +91,8 @@ def _are_clean(texts: Sequence[str], datas: Sequence[bytes]) -> list[bool]:
     for place, owner, own in zip(places.tolist(), owners.tolist(), own_places.tolist(), strict=True):
         if not clean[owner]:
             continue
-        for keyword in tables.keywords[low[place : place + 4]]:
+        four = low[place : place + 4]
+        for keyword in tables.keywords.get(four) or tables.keywords.get(four[:3], _CARD):
             start = own - keyword.anchor
             if start < 0 or not low.startswith(keyword.text, place - keyword.anchor):
                 continue
@@ -128,24 +132,33 @@ def _tables() -> _Tables:
     for pattern in PATTERNS:
         for spelt in pattern.keywords:
             patterns.setdefault(spelt.lower().encode(), []).append(pattern)
-    keywords: dict[bytes, list[_Keyword]] = {}
+    keywords: dict[bytes, tuple[_Keyword, ...]] = {}
     for word, own in patterns.items():
-        anchor = min(range(max(1, len(word) - 3)), key=partial(_often_at, word))
-        four = word[anchor : anchor + 4]
         if len(word) > 2:
-            for each in [four] if len(four) == 4 else [four + bytes([other]) for other in range(256)]:
-                keywords.setdefault(each, []).append(_Keyword(word, anchor, tuple(own)))
-    digits = b"0123456789"
-    for numbers in product(b"23456", digits, digits, digits):  # what a card number begins with
-        keywords.setdefault(bytes(numbers), []).append(_Keyword(bytes(numbers), 0, (CARD,)))
+            anchor = min(range(max(1, len(word) - 3)), key=partial(_often_at, word))
+            some = word[anchor : anchor + 4]
+            keywords[some] = (*keywords.get(some, ()), _Keyword(word, anchor, tuple(own)))
+    fours = [np.array([_number(some) for some in keywords if len(some) == 4], np.uint32), _card_starts()]
+    for three in [some for some in keywords if len(some) == 3]:
+        fours.append(np.uint32(_number(three)) | np.arange(256, dtype=np.uint32) << np.uint32(24))
+        for four in [some for some in keywords if len(some) == 4 and some.startswith(three)]:
+            keywords[four] += keywords[three]
+    all_fours = np.unique(np.concatenate(fours))
     first = np.zeros(1 << 16, bool)
-    first[[_number(four[:2]) for four in keywords]] = True
-    return _Tables(
-        first,
-        np.array(sorted(map(_number, keywords)), np.uint32),
-        {four: tuple(found) for four, found in keywords.items()},
-        tuple(spelt for pattern in PATTERNS for spelt in pattern.keywords if len(spelt) < 3),
-    )
+    first[all_fours & np.uint32(0xFFFF)] = True
+    short = tuple(spelt for pattern in PATTERNS for spelt in pattern.keywords if len(spelt) < 3)
+    return _Tables(first, all_fours, keywords, short)
+
+
+def _card_starts() -> NDArray[np.uint32]:
+    """The four digits a card number may begin with."""
+    import numpy as np
+
+    digits = np.arange(ord("0"), ord("9") + 1, dtype=np.uint32)
+    made = digits[2:7]
+    for place in (8, 16, 24):
+        made = (made[:, None] | digits << np.uint32(place)).ravel()
+    return made
 
 
 def _often_at(word: bytes, at: int) -> float:

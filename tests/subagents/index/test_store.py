@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -208,6 +209,36 @@ def test_killed_builder_leaves_an_index_that_the_next_completes(repo: Path, tmp_
     said, notices, extracted = ask(repo, tmp_path / "cache")
     assert (said, notices) == (expected, [])
     assert (extracted == []) == (die_at == -1)
+
+
+def test_an_edit_is_read_without_workers_unless_the_last_reader_died_of_it(repo: Path, tmp_path: Path) -> None:
+    def look() -> tuple[str, bool]:
+        """(what the index says, whether there were workers)"""
+        seen: list[bool] = []
+
+        def progress(what: str, done: int, total: int) -> None:
+            seen.append(any(thread.name.startswith("index-") for thread in threading.enumerate()))
+
+        with (
+            open_snapshot(repo) as snapshot,
+            open_index(snapshot, tmp_path / "cache", progress=progress, extras=()) as index,
+        ):
+            return everything(index), any(seen)
+
+    def look_after_edit(number: int) -> bool:
+        (repo / "pack/m3.py").write_text(f"def edited{number}():\n    pass\n")
+        said, with_workers = look()
+        assert f"edited{number}" in said
+        return with_workers
+
+    assert look()[1]
+    assert not look_after_edit(1)
+    (repo / "pack/m3.py").write_text("def deadly():\n    pass\n")
+    process = run_open(repo, tmp_path / "cache", die_at=1)
+    process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    assert look_after_edit(2)
+    assert not look_after_edit(3)
 
 
 def test_reader_keeps_its_snapshot_while_another_builds_the_next(repo: Path, tmp_path: Path) -> None:
