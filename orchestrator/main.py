@@ -7,6 +7,14 @@ import io
 import os
 import sys
 
+_KEYS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+)
+
 
 def main() -> None:
     """Entry point of the `leadline` command. Exit codes: docs/cli.md."""
@@ -28,6 +36,10 @@ def run(arguments: list[str]) -> int:
     from orchestrator.cli import leadline
     from orchestrator.terminal import printable
 
+    if any(os.environ.get(name) for name in _KEYS):
+        from scratch.redaction import know_own_secrets
+
+        know_own_secrets(os.environ.get(name, "") for name in _KEYS)
     try:
         code = leadline.main(args=arguments, prog_name="leadline", standalone_mode=False)
     except click.exceptions.Exit as stop:

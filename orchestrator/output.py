@@ -10,20 +10,24 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from orchestrator.terminal import printable
+from orchestrator.terminal import printable, printable_json
 
 if TYPE_CHECKING:
     from subagents.codebase.types import SnapshotId
 
 
 def print_json(document: object, *, raw: bool = False) -> None:
-    """One JSON document, indented, UTF-8, a newline at its end. `raw`: of the repository, so secrets may be in it."""
+    """One JSON document, indented, UTF-8, a newline at its end; what a terminal acts on or hides is escaped.
+
+    `raw`: of the repository, so secrets may be in it.
+    """
     if raw:
         from scratch.redaction import Redactor
 
         document = Redactor().json(document)
     sys.stdout.flush()
-    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    written = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    sys.stdout.buffer.write(printable_json(written.decode()).encode())
     sys.stdout.buffer.flush()
 
 

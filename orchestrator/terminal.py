@@ -11,15 +11,32 @@ _UNSAFE = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
+_TAG_OR_LINK = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])|(?<!\\)\](?=\()")
+
 
 def printable(text: str) -> str:
     """The same text with every control or invisible character shown as an escape; newlines and tabs stay."""
     return _UNSAFE.sub(lambda m: _escape(m.group()), text)
 
 
+def printable_json(text: str) -> str:
+    """The same for the text of a JSON document, which stays the same: such characters stand in strings only."""
+    return _UNSAFE.sub(lambda m: _escape_json(m.group()), text)
+
+
+def inert(markdown: str) -> str:
+    """The same page with HTML tags and links in what it quotes escaped, should it be shown as more than text."""
+    return _TAG_OR_LINK.sub(r"\\\g<0>", markdown)
+
+
 def printable_line(text: str) -> str:
     """Like `printable`, and on one line: newlines and tabs become escapes too."""
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _escape_json(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4))
 
 
 def _escape(character: str) -> str:

@@ -9,6 +9,7 @@ passes at the speed of that one scan.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from threading import Lock
 from types import MappingProxyType
+from urllib.parse import quote
 
 from scratch.keyword_scan import keywords_in
 from scratch.secret_patterns import CARD, PATTERNS, Pattern, is_live_value
@@ -25,6 +27,7 @@ _APART = 3
 """Rounds that take out each secret by itself. What shows after them is glued together from many and goes whole."""
 _SPACE = re.compile(r"\s")
 _ASSIGNED = "assigned_secret"
+_OWN = "own_key"
 _SHORTEST = 8
 """Characters; no pattern matches less."""
 _LONG = 4_096
@@ -77,6 +80,8 @@ def _is_clean(text: str) -> bool:
     """
     if len(text) < _SHORTEST:
         return True
+    if any(form in text for form in _own):
+        return False
     return all(keyword is None and CARD.regex.match(text, at) is None for at, keyword in keywords_in(text))
 
 
@@ -96,11 +101,42 @@ def _place(pattern: Pattern) -> int:
     return PATTERNS.index(pattern) if pattern in PATTERNS else len(PATTERNS)
 
 
+_own: tuple[str, ...] = ()
+"""The user's own secrets, in each form in which one may be written."""
+
+
+def know_own_secrets(values: Iterable[str]) -> None:
+    """Remove these wherever they stand, whatever they look like: keys that this run was given. Adds to earlier ones.
+
+    Also URL-encoded, and in base64 whatever stands around them. Shorter than eight characters they are no secrets.
+    """
+    global _own
+    forms = dict.fromkeys(_own)
+    for value in values:
+        if len(value) >= _SHORTEST:
+            forms |= dict.fromkeys((value, quote(value, safe=""), *_in_base64(value)))
+    _own = tuple(sorted(forms, key=len, reverse=True))
+    for remembered in (_is_clean, _is_clean_key):
+        remembered.cache_clear()
+
+
+def _in_base64(value: str) -> Iterator[str]:
+    """As it shows in base64 of a text around it: three ways, without the characters that neighbours share in."""
+    for before in range(3):
+        data = b"\0" * before + value.encode()
+        whole = data[: len(data) // 3 * 3]
+        yield base64.b64encode(whole).decode()[(0, 2, 3)[before] :]
+
+
 def redact_text(text: str) -> tuple[str, Mapping[str, int]]:
     """The text without its secrets, and how many of which kind were removed."""
     if len(text) < _LONG and _is_clean(text):
         return text, _NOTHING
     counts: Counter[str] = Counter()
+    for form in _own:
+        if form in text:
+            counts[_OWN] += text.count(form)
+            text = text.replace(form, f"{_MARK}{_OWN}]")
     if _MARK not in text:
         return _without(text, counts), counts
     pieces = _marks().split(text)
@@ -111,7 +147,7 @@ def redact_text(text: str) -> tuple[str, Mapping[str, int]]:
 @cache
 def _marks() -> re.Pattern[str]:
     """What earlier redaction put in, to be left as it is."""
-    kinds = {pattern.kind for pattern in (*PATTERNS, CARD)} | {_ASSIGNED}
+    kinds = {pattern.kind for pattern in (*PATTERNS, CARD)} | {_ASSIGNED, _OWN}
     return re.compile(f"({re.escape(_MARK)}(?:{'|'.join(sorted(kinds, reverse=True))})\\])")
 
 

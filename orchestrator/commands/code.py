@@ -13,7 +13,7 @@ from orchestrator.opening import indexed
 from orchestrator.output import print_json, print_text, snapshot_document
 from orchestrator.settings import load_settings
 from orchestrator.streams import readable
-from orchestrator.terminal import printable_line
+from orchestrator.terminal import inert, printable_line
 from orchestrator.view import make_view
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def map_(*, repo: str, scope: Sequence[str], as_json: bool, quiet: bool) -> int:
     if as_json:
         print_json({"snapshot": identity, **brief.to_dict()}, raw=True)
     else:
-        print_text(brief.to_markdown(), raw=True)
+        print_text(inert(brief.to_markdown()), raw=True)
     return 0
 
 

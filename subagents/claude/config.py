@@ -103,7 +103,12 @@ def settings_from(table: Mapping[str, object], environment: Mapping[str, str]) -
             if not given.isdigit():
                 raise UsageError(f"{variable} is {given!r}", hint="give a number of tokens")
             values[name] = int(given)
-    return ClaudeSettings(**values)  # type: ignore[arg-type]
+    settings = ClaudeSettings(**values)  # type: ignore[arg-type]
+    if settings.api_key or settings.auth_token:
+        from scratch.redaction import know_own_secrets
+
+        know_own_secrets((settings.api_key, settings.auth_token))
+    return settings
 
 
 _CHOICES: Mapping[str, tuple[str, ...]] = {

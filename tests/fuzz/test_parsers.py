@@ -25,7 +25,7 @@ from manifests.manifest import Manifest
 from orchestrator.settings import load_settings
 from orchestrator.stored import KeptAnswer
 from orchestrator.summaries import summary_from_dict
-from orchestrator.terminal import printable
+from orchestrator.terminal import printable, printable_json
 from scratch.evidence import EvidenceRecord
 from scratch.findings import Finding
 from scratch.redaction import Redactor, redact_text
@@ -279,6 +279,15 @@ def test_redaction_keeps_lines_and_is_idempotent(text: str) -> None:
 @given(text=st.text(max_size=200))
 def test_what_is_printed_holds_no_control_character(text: str) -> None:
     assert not any((ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0 for c in printable(text))
+
+
+@fuzzed
+@given(json_values)
+def test_json_is_printed_as_the_same_document_without_control_characters(value: Any) -> None:
+    text = orjson.dumps({"a": value}, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
+    shown = printable_json(text)
+    assert printable(shown) == shown
+    assert orjson.loads(shown) == orjson.loads(text)
 
 
 @fuzzed

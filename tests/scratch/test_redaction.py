@@ -6,12 +6,14 @@ import base64
 import random
 import string
 import urllib.parse
+from collections.abc import Iterator
 
 import orjson
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from scratch import redaction
 from scratch.redaction import Redactor, redact_text
 from scratch.secret_patterns import PATTERNS
 
@@ -266,6 +268,37 @@ def test_bytes_that_are_no_text_pass_unchanged_but_for_their_secrets() -> None:
     assert redactor.data(noise) == noise
     token = TOKENS["npm_token"][0].encode()
     assert redactor.data(noise + b" " + token + b" " + noise) == noise + b" [redacted:npm_token] " + noise
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A key of the user's that looks like no key."""
+    monkeypatch.setattr(redaction, "_own", ())
+    value = "proxy passphrase/for me"
+    redaction.know_own_secrets([value, "", "short"])
+    yield value
+    redaction.know_own_secrets([])  # forget what was remembered with it
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "key: ", "x" * 5000])
+def test_keys_of_the_user_go_whatever_they_look_like_and_however_they_are_written(own: str, before: str) -> None:
+    for text in (own, urllib.parse.quote(own, safe=""), base64.b64encode(f"{before}{own}!".encode()).decode()):
+        redacted, counts = redact_text(f"{before} {text}, and so on")
+        assert counts == {"own_key": 1}
+        assert text not in redacted
+        assert own not in redacted
+        assert redact_text(redacted) == (redacted, {})
+    assert redact_text("short, and so on") == ("short, and so on", {})
+
+
+def test_a_key_of_the_user_is_seen_in_what_was_looked_at_before_it_was_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_own", ())
+    text = "some plain words 4711"
+    assert redact_text(text)[0] == text
+    redaction.know_own_secrets(["plain words"])
+    assert redact_text(text)[0] == "some [redacted:own_key] 4711"
+    monkeypatch.undo()
+    redaction.know_own_secrets([])
 
 
 @pytest.mark.parametrize(
