@@ -92,10 +92,10 @@ def killed_and_resumed(one: Lab, works: Path, *, after: int, pause_s: float) -> 
         time.sleep(0.005)
     time.sleep(pause_s)
     process.kill()
-    process.communicate()
+    _, said = process.communicate()
     if process.returncode == 0:
         return  # it was quicker
-    assert process.returncode == -signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL, said
     (listed,) = one.json("sessions")["sessions"]
     done = finished_tasks(one.run("show", listed["session"], "--tasks", "--json"))
     openings = one.openings(listed["session"])
