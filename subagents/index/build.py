@@ -22,7 +22,7 @@ from subagents.index.extras import BlobExtra, Published
 from subagents.index.languages import role_of
 from subagents.index.pool import FILE_LIMIT_S, Pool, worker_count
 from subagents.index.records import BlobRecord, decode_imports, numbers, seal
-from subagents.index.resolve import ImportedFile, resolve_all, steers_resolution
+from subagents.index.resolve import LOOK_AT_NAMES, ImportedFile, resolve_all, steers_resolution
 from subagents.index.resolve.base import FileTree
 from subagents.index.store import EDGE_BITS, POSTING_BITS, get_meta, set_meta
 from subagents.index.worker import FileTask, Setup, process_batch
@@ -245,9 +245,11 @@ class Build:
                 "INSERT OR REPLACE INTO skip VALUES (?, ?, ?)",
                 ((s.path, s.reason, s.detail) for s in skips - known_skips),
             )
-            self.resolve_imports(after, before, changed, bool(gone))
+            is_edit = self.is_edit(after, before, changed, bool(gone))
+            resolved = self.resolve_imports(after, before, changed, is_edit)
             dropped = self.unused(generation)
-            self.finish_extras(dropped, first)
+            edited = {path: after[path] for path in changed} if is_edit and not resolved else None
+            self.finish_extras(dropped, first, edited)
             self.drop(dropped)
             set_meta(connection, "generation", generation)
             row = connection.execute("SELECT max(id) FROM blob").fetchone()
@@ -261,20 +263,28 @@ class Build:
                 connection.execute("ROLLBACK")
             raise
 
-    def resolve_imports(
+    def is_edit(
         self, after: Mapping[str, int], before: Mapping[str, tuple[int, int]], changed: Sequence[str], gone: bool
-    ) -> None:
-        """Resolve the imports of all files, or of the changed ones alone when nothing else can have moved."""
-        connection = self.connection
-        partly = (
+    ) -> bool:
+        """Whether only the contents of files changed, and of none that tells what the imports of others mean."""
+        return (
             not gone
             and all(path in before for path in changed)
             and not any(steers_resolution(path) for path in changed)
-            and self.same_packages(changed, before, after)
+            and self.same_places(changed, before, after)
         )
+
+    def resolve_imports(
+        self, after: Mapping[str, int], before: Mapping[str, tuple[int, int]], changed: Sequence[str], partly: bool
+    ) -> bool:
+        """Resolve the imports of all files, or (`partly`) of those changed files whose own have changed. Whether there
+        were any."""
+        connection = self.connection
+        if partly:
+            changed = [path for path in changed if not self.same_imports(before[path][1], after[path])]
         everything = changed if partly else list(after)
         if not everything:
-            return
+            return False
         select = (
             "SELECT f.id, f.path, b.language, b.package, p.imports, p.used FROM file f"
             " JOIN blob b ON b.id = f.blob JOIN part p ON p.blob = f.blob"
@@ -321,17 +331,32 @@ class Build:
         connection.executemany(
             "INSERT OR IGNORE INTO import_in VALUES (?)", sorted((t << EDGE_BITS | s,) for s, t in edges)
         )
+        return True
 
-    def same_packages(
+    def same_places(
         self, changed: Sequence[str], before: Mapping[str, tuple[int, int]], after: Mapping[str, int]
     ) -> bool:
+        """Whether the changed files are still what the imports of others can mean."""
         for path in changed:
             pair = self.connection.execute(
-                "SELECT count(DISTINCT package) FROM blob WHERE id IN (?, ?)", (before[path][1], after[path])
-            ).fetchone()
-            if pair[0] != 1:
+                "SELECT DISTINCT package, language, is_read FROM blob WHERE id IN (?, ?)",
+                (before[path][1], after[path]),
+            ).fetchall()
+            if len(pair) != 1:
                 return False
         return True
+
+    def same_imports(self, one: int, other: int) -> bool:
+        """Whether two states of a file import the same, so that nothing is to be resolved: mostly after an edit."""
+        states = []
+        for blob in (one, other):
+            row = self.connection.execute(
+                "SELECT b.language, p.imports, p.used FROM blob b JOIN part p ON p.blob = b.id WHERE b.id = ?", (blob,)
+            ).fetchone()
+            language, imports, used = row
+            stated = [rest for _, *rest in decode_imports(imports)] if imports else []
+            states.append((stated, used if stated and language in LOOK_AT_NAMES else b""))
+        return states[0] == states[1]
 
     def remove_edges(self, number: int) -> None:
         low = number << EDGE_BITS
@@ -350,7 +375,7 @@ class Build:
         except CannotRead:
             return ""
 
-    def finish_extras(self, dropped: Sequence[int], first: bool) -> None:
+    def finish_extras(self, dropped: Sequence[int], first: bool, edited: Mapping[str, int] | None) -> None:
         next_blob = int(get_meta(self.connection, "next_blob") or 1)  # still what the last publication left
         rows = self.connection.execute("SELECT id FROM blob WHERE id >= ?", (next_blob,)).fetchall()
         added = [row[0] for row in rows]
@@ -358,7 +383,7 @@ class Build:
             finish = extra.load_finish()
             if finish is not None:
                 self.progress(extra.name, 0, 0)
-                finish(Published(connection=self.connection, added=added, dropped=dropped, first=first))
+                finish(Published(connection=self.connection, added=added, dropped=dropped, first=first, edited=edited))
 
     def unused(self, generation: int) -> list[int]:
         """Retire what this snapshot does not use; give back what was retired too long ago."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -71,6 +71,9 @@ class Published:
     """Blobs removed right after all `finish` have run."""
     first: bool
     """The index was empty before."""
+    edited: Mapping[str, int] | None = None
+    """When files only got other contents: path -> blob of each. Then the paths of the snapshot, which of them are read,
+    and the edges of the import graph are what they were. None: whatever may have changed."""
 
 
 Extract = Callable[[Sequence[FileFacts]], list[bytes]]

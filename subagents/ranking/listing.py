@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,25 @@ def update(connection: sqlite3.Connection) -> None:
     told = [known.get(path) or tell(path) for _, path, _ in files]
     data = encode([path for _, path, _ in files], [blob for _, _, blob in files], path_facts(told), pairs)
     connection.execute("INSERT OR REPLACE INTO terms_listing VALUES (1, ?)", (data,))
+
+
+def replace_blobs(connection: sqlite3.Connection, edited: Mapping[str, int]) -> bool:
+    """Write other blobs of some paths into the row, all else being as before. False: there is no such row."""
+    connection.execute(SCHEMA)
+    found = connection.execute("SELECT data FROM terms_listing").fetchone()
+    if found is None:
+        return False
+    with suppress(ValueError):  # damaged: the caller makes it anew
+        known = decode(found[0])
+        body = bytearray(found[0][_HEADER.size :])
+        place = {path: at for at, path in enumerate(known.paths)}
+        for path, blob in edited.items():
+            if path in place:
+                struct.pack_into("<I", body, 4 * place[path], blob)
+        head = _HEADER.unpack_from(found[0])[:3]
+        connection.execute("UPDATE terms_listing SET data = ?", (_HEADER.pack(*head, zlib.crc32(body)) + body,))
+        return True
+    return False
 
 
 def encode(paths: Sequence[str], blobs: Sequence[int], facts: PathFacts, imports: Sequence[tuple[int, int]]) -> bytes:

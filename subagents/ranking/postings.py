@@ -48,7 +48,8 @@ def finish(published: Published) -> None:
     for statement in SCHEMA.split(";"):
         connection.execute(statement)
     count, blobs = connection.execute("SELECT count(*), coalesce(sum(blobs), 0) FROM terms_segment").fetchone()
-    listing.update(connection)
+    if published.edited is None or not listing.replace_blobs(connection, published.edited):
+        listing.update(connection)
     gone = set(published.dropped)
     live = connection.execute("SELECT count(*) FROM blob WHERE is_read = 1").fetchone()[0] - len(gone)
     if count + bool(published.added) > _SEGMENTS or blobs + len(published.added) > 2 * live + 1000:

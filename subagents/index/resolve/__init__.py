@@ -31,6 +31,8 @@ _RESOLVERS = {
     "swift": "swift",
     "bash": "bash",
 }
+LOOK_AT_NAMES = frozenset({"java", "kotlin", "scala", "c_sharp", "swift"})
+"""Languages in which the names a file refers to tell what an import means."""
 _STEERING = frozenset({"go.mod", "package.json", "tsconfig.json", "jsconfig.json", "composer.json", "Cargo.toml"})
 
 
