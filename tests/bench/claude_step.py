@@ -4,7 +4,9 @@ The fake API runs in a process of its own with no latency. Beside our step stand
 busy machine slows both: a bare POST of the same bytes to the same fake by the SDK's HTTP library (its own work is in
 it), and a bare append of the same bytes with fdatasync.
 
-    python -m tests.bench.claude_step [--steps 100] [--agents 1]
+    python -m tests.bench.claude_step [--steps 100] [--agents 1] [--folder /dev/shm]
+
+`--folder`: where the session is written; in memory it shows the step without the disk.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from manifests.jsonl import AppendLog
 from tests.fake_api.process import FakeApiProcess
@@ -62,10 +65,10 @@ def measured_appends() -> list[float]:
     spent: list[float] = []
     append = AppendLog.append
 
-    def timed(self: AppendLog, body: object, *, sync: bool = True) -> int:
+    def timed(self: AppendLog, *given: Any, **options: Any) -> int:
         started = time.perf_counter()
         try:
-            return append(self, body, sync=sync)  # type: ignore[arg-type]
+            return append(self, *given, **options)
         finally:
             spent.append(time.perf_counter() - started)
 
@@ -114,9 +117,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--agents", type=int, default=1)
+    parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     options = {"model": {"name": "explorer", "steps": given.steps, "parallel": 1}}
-    with tempfile.TemporaryDirectory() as name, FakeApiProcess(**options) as api:
+    with tempfile.TemporaryDirectory(dir=given.folder) as name, FakeApiProcess(**options) as api:
         folder = Path(name)
         (folder / "repository").mkdir()
         make_repository(folder / "repository", modules(16, functions=60))
