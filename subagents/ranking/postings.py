@@ -2,8 +2,9 @@
 
 Each build that adds blobs writes one segment: the postings of those blobs, sorted by term and cut into buckets by the
 term's leading bits, one row a bucket. A reader takes the buckets of its terms out of every segment and drops what
-belongs to blobs its snapshot does not use; sums do not depend on how blobs are spread over segments. Too many
-segments, or too many postings of blobs that are gone, are merged into one out of the stored records.
+belongs to blobs its snapshot does not use; sums do not depend on how blobs are spread over segments. When there are too
+many segments, all but the largest are merged into one out of the stored records; all are, when too many postings are of
+blobs that are gone.
 """
 
 from __future__ import annotations
@@ -47,19 +48,39 @@ def finish(published: Published) -> None:
     connection = published.connection
     for statement in SCHEMA.split(";"):
         connection.execute(statement)
-    count, blobs = connection.execute("SELECT count(*), coalesce(sum(blobs), 0) FROM terms_segment").fetchone()
     if published.edited is None or not listing.replace_blobs(connection, published.edited):
         listing.update(connection)
     gone = set(published.dropped)
     live = connection.execute("SELECT count(*) FROM blob WHERE is_read = 1").fetchone()[0] - len(gone)
-    if count + bool(published.added) > _SEGMENTS or blobs + len(published.added) > 2 * live + 1000:
-        connection.execute("DELETE FROM terms_segment")
-        connection.execute("DELETE FROM terms_bucket")
-        wanted = [row[0] for row in connection.execute("SELECT blob FROM extra_terms ORDER BY blob")]
-        _write(connection, 1, [blob for blob in wanted if blob not in gone])
-    elif published.added:
+    sizes = connection.execute("SELECT id, blobs FROM terms_segment ORDER BY blobs DESC, id").fetchall()
+    stored = sum(size for _, size in sizes) + len(published.added)
+    added = set(published.added)
+    if stored > 2 * live + 1000:
+        merged = [segment for segment, _ in sizes]
+        added = {row[0] for row in connection.execute("SELECT blob FROM extra_terms")}
+    elif len(sizes) + bool(added) > _SEGMENTS:  # the largest stays: reading it all again would cost more than the rest
+        merged = [segment for segment, _ in sizes[1:]]
+        added.update(_blobs(connection, merged))
+    else:
+        merged = []
+    for segment in merged:
+        connection.execute("DELETE FROM terms_segment WHERE id = ?", (segment,))
+        low = segment << _BITS
+        connection.execute("DELETE FROM terms_bucket WHERE key BETWEEN ? AND ?", (low, low | (1 << _BITS) - 1))
+    if added - gone:
         number = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM terms_segment").fetchone()[0]
-        _write(connection, number, sorted(published.added))
+        _write(connection, number, sorted(added - gone))
+
+
+def _blobs(connection: sqlite3.Connection, chosen: Sequence[int]) -> list[int]:
+    """The blobs that some segments hold."""
+    import numpy as np
+
+    found: list[int] = []
+    for segment in chosen:
+        row = connection.execute("SELECT lengths FROM terms_segment WHERE id = ?", (segment,)).fetchone()
+        found += np.frombuffer(row[0], "<u4").reshape(-1, 5)[:, 0].tolist()
+    return found
 
 
 def _write(connection: sqlite3.Connection, segment: int, blobs: Sequence[int]) -> None:
