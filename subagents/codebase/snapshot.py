@@ -12,6 +12,7 @@ from manifests.errors import LeadlineError, StateError, UsageError
 from manifests.temporary import make_temporary, remove_temporary
 from subagents.codebase import remembered
 from subagents.codebase.blobs import BlobReader
+from subagents.codebase.collecting import garbage_left_alone
 from subagents.codebase.confined import read_small
 from subagents.codebase.freeze import Freezer, Frozen
 from subagents.codebase.frozen import FrozenSnapshot
@@ -47,18 +48,19 @@ def open_snapshot(
     `beat` hears how many files were read so far, while there are many; what it raises ends the opening.
     Raises UsageError, StateError (the pinned snapshot is gone).
     """
-    located = folder_at(path) if pinned is not None and pinned.kind == "folder" else locate(path)
-    opened = _open(located, store, pinned, cache, beat)
-    try:
-        opened.restrict(_scope(located, scope, opened))
-    except LeadlineError as error:
-        opened.close()
-        if located.git is None or not located.within or scope or not isinstance(error, _NothingThere):
-            raise
-        plain = folder_at(path)  # the repository around it ignores this folder
-        opened = _open(plain, store, pinned, cache, beat)
-        opened.restrict(_scope(plain, scope, opened))
-    return opened
+    with garbage_left_alone():
+        located = folder_at(path) if pinned is not None and pinned.kind == "folder" else locate(path)
+        opened = _open(located, store, pinned, cache, beat)
+        try:
+            opened.restrict(_scope(located, scope, opened))
+        except LeadlineError as error:
+            opened.close()
+            if located.git is None or not located.within or scope or not isinstance(error, _NothingThere):
+                raise
+            plain = folder_at(path)  # the repository around it ignores this folder
+            opened = _open(plain, store, pinned, cache, beat)
+            opened.restrict(_scope(plain, scope, opened))
+        return opened
 
 
 class _NothingThere(UsageError):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manifests.temporary import make_temporary, remove_temporary
+from subagents.codebase.collecting import garbage_left_alone
 from subagents.codebase.types import Progress, Snapshot
 from subagents.index.code_index import StoredIndex
 from subagents.index.extras import BlobExtra, default_extras
@@ -170,14 +171,16 @@ class _Opening:
                     if get_meta(connection, "snapshot") is not None and not self.is_whole(connection):
                         raise Damaged
                     if get_meta(connection, "snapshot") != self.key:
-                        Build(
+                        build = Build(
                             connection,
                             self.snapshot,
                             self.extras,
                             progress=self.progress,
                             workers=self.workers,
                             file_limit_s=self.file_limit_s,
-                        ).run(self.key)
+                        )
+                        with garbage_left_alone():
+                            build.run(self.key)
                         self.tidy()
                     connection.close()
                     connection = connect(self.file, writable=False)

@@ -22,6 +22,9 @@ FILE_LIMIT_S = 30.0
 """Reading, parsing and extracting one file; generous, because a loaded machine must not lose files."""
 _START_LIMIT_S = 60.0
 
+_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""numpy starts threads for algebra that nobody does here, and waits for them."""
+
 _Done = list[tuple[FileTask, BlobRecord]]
 _STARTS = 4
 """Tries. A worker may be killed while it starts (a machine out of memory does that) without being broken."""
@@ -41,7 +44,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={key: value for key, value in os.environ.items() if not key.startswith("PYTHON")},
+            env={key: value for key, value in os.environ.items() if not key.startswith("PYTHON")} | _ENVIRONMENT,
         )
         self.started = False
         assert self.process.stdin is not None and self.process.stdout is not None
