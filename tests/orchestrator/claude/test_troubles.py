@@ -197,14 +197,13 @@ FRAMES = ("repository_brief", "ranked_hits", "phase_summary", "recovered_finding
 # --- the repository ---
 
 
-@pytest.mark.parametrize("question", ["Wie werden Bestellungen bezahlt?", "Is this code nice?"])
-def test_an_empty_repository_costs_nothing_and_is_said_to_be_empty(tmp_path: Path, question: str) -> None:
+def test_an_empty_repository_costs_nothing_and_is_said_to_be_empty(tmp_path: Path) -> None:
     repo = tmp_path / "empty"
     repo.mkdir()
     git(repo, "init", "-q", "-b", "main")
     with lab(tmp_path / "home") as one:
         assert one.api is not None
-        done = one.run("explore", str(repo), question, "--engine", "claude", "--json")
+        done = one.run("explore", str(repo), "Wie werden Bestellungen bezahlt?", "--engine", "claude", "--json")
         assert done.returncode in (0, 5), done.stderr
         assert json.loads(done.stdout)["answer"]["found"] is False
 

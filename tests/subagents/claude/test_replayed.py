@@ -19,20 +19,19 @@ from tests.fake_api.thread import FakeApi
 from tests.subagents.claude.world import World, settings_for
 
 CUT = Reply([reply.text("What I have seen so far is that")], "max_tokens")
-KINDS: dict[str, tuple[str, Callable[[], Model]]] = {
-    "plain": ("claude-opus-5", lambda: Scripted([CUT], repeat_last=True)),
-    "tool use": ("claude-opus-5", lambda: Explorer(steps=9, parallel=1)),
-    "parallel tool use": ("claude-opus-5", lambda: Explorer(steps=9, parallel=3)),
-    "thinking": ("claude-opus-5-5", lambda: Scripted([CUT], repeat_last=True)),
-    "thinking and tool use": ("claude-opus-5-5", lambda: Explorer(steps=9, parallel=2)),
-}
+TALK: tuple[int, Callable[[], Model]] = (3, lambda: Scripted([CUT], repeat_last=True))
+CALLS: tuple[int, Callable[[], Model]] = (6, lambda: Explorer(steps=9, parallel=2))
+PLAIN, THINKING = "claude-opus-5", "claude-opus-5-5"
+CASES = [
+    *((model, "none", *TALK) for model in (PLAIN, THINKING)),
+    *((model, clearing, *CALLS) for model in (PLAIN, THINKING) for clearing in ("none", "behind", "batch")),
+]
 
 
-@pytest.mark.parametrize("clearing", ["none", "behind", "batch"])
-@pytest.mark.parametrize("kind", KINDS)
-async def test_what_was_said_goes_back_after_each_edit(here: World, kind: str, clearing: Any) -> None:
-    model, made = KINDS[kind]
-    turns = 3 if "plain" in kind or kind == "thinking" else 6
+@pytest.mark.parametrize(("model", "clearing", "turns", "made"), CASES)
+async def test_what_was_said_goes_back_after_each_edit(
+    here: World, model: str, clearing: Any, turns: int, made: Callable[[], Model]
+) -> None:
     with FakeApi(model=made()) as api:
         settings = settings_for(api, model=model, max_turns=turns, clearing=clearing, server_side=False)
         assert (await here.run(settings)).failure == "the limit of turns was reached"
