@@ -1,4 +1,4 @@
-"""Ranked search: the sum of weighted signs, in two rounds, with the reasons in plain words."""
+"""Ranked search: the sum of weighted signs, in three rounds, with the reasons in plain words."""
 
 from __future__ import annotations
 
@@ -152,6 +152,7 @@ def rank(corpus: Corpus, query: Query) -> Ranking:
     order = np.lexsort((np.arange(len(corpus)), -first))
     pool = [file for file in order.tolist() if evidence[file]][:POOL]
     signs.second_round(table, pool)
+    signs.third_round(table, pool, weighted(table, len(corpus)))
     scores = weighted(table, len(corpus))
     final = np.lexsort((np.arange(len(corpus)), -scores))
     return Ranking(query, table, scores, tuple(file for file in final.tolist() if evidence[file]))
@@ -168,12 +169,12 @@ def weighted(table: Table, files: int) -> NDArray[np.float64]:
 
 
 def shows(table: Table, files: int) -> NDArray[np.bool_]:
-    """Files with any sign of what is asked; that a file changed lately is no such sign, nor is a prior."""
+    """Files with any sign of what is asked; that a file changed lately is no such sign, nor are priors."""
     import numpy as np
 
     shown = np.zeros(files, bool)
     for name, values in table.signs.items():
-        if name not in PRIORS and name != "recent":
+        if name not in PRIORS and name not in ("recent", "near"):
             shown |= values > 0
     return shown
 

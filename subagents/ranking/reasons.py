@@ -80,7 +80,7 @@ class _File:
             "symbol_name": self._symbol_name,
             "commits": self._commit,
             "recent": self._recent,
-            "importers": self._importer,
+            "near": self._neighbour,
         }
 
     def say(self, name: str) -> str:
@@ -160,12 +160,18 @@ class _File:
         ago = round(-HALF_LIFE_COMMITS * math.log2(float(self.table.signs["recent"][self.file])))
         return f"changed {ago} commit{'s' * (ago != 1)} ago" if ago else "changed by the last commit"
 
-    def _importer(self) -> str:
-        sources = self.corpus.imports.sources[self.corpus.imports.targets == self.file]
-        text = self.table.signs["text"]
-        ranked = sorted((int(one) for one in sources if text[one] > 0), key=lambda one: (-text[one], one))
-        proper = [one for one in ranked if self.corpus.role(one) != "test"]
-        return f"imported by {self.corpus.paths[proper[0]]}, which matches" if proper else ""
+    def _neighbour(self) -> str:
+        mass, imports = self.table.mass, self.corpus.imports
+        if mass is None:
+            return ""
+        said: list[tuple[float, str]] = [(float(mass[self.file]), "")]
+        for verb, ours, theirs in (
+            ("imports", imports.sources, imports.targets),
+            ("imported by", imports.targets, imports.sources),
+        ):
+            for other in theirs[ours == self.file].tolist():
+                said.append((float(mass[other]), f"{verb} {self.corpus.paths[other]}, which ranks high"))
+        return max(said)[1]
 
     def _words(self, keys: Iterable[int]) -> list[str]:
         """How the question writes these terms, the rarest first."""

@@ -1,7 +1,8 @@
 """The signs by which files are ranked: each a number a file, computed for one question over one snapshot.
 
-Two rounds. The first looks at all files through postings, paths, commits and imports. The second opens the records of
-the most promising ones and looks at lines: which definition, and which passage, holds what is asked.
+Three rounds. The first looks at all files through postings, paths, commits and imports. The second opens the records of
+the most promising ones and looks at lines: which definition, and which passage, holds what is asked. The third looks
+at what the best files import and are imported by: an answer is seldom one file alone.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ SYMBOL_NAME_BONUS = 3.0
 SYMBOL_WORDS = 60.0
 """Words in a typical definition, for length control."""
 NAMES_ASKED = 400
+NEAR_FILES = 20
+NEAR_SPREAD = 2.0
+"""Of the best NEAR_FILES each counts e**(difference to the best / NEAR_SPREAD)."""
 FOCUS = 12.0
 """A question that says little besides a place is about that place: how much more the place counts then."""
 
@@ -70,6 +74,8 @@ class Table:
     """... and the place of each among the terms."""
     likeness: Numbers | None = None
     """How much each commit's message is like the question."""
+    mass: Numbers | None = None
+    """How much each file counts for those near it."""
     symbols: dict[int, SymbolScores] = field(default_factory=dict)
     defined: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Names of the question that a file defines."""
@@ -144,7 +150,6 @@ class Signs:
         ):
             share = min(1.0, sum(map(len, written)) / max(len(query.text.strip()), 1))
             table.signs[name] = scaled(table.signs[name], self.counted) * (1 + FOCUS * share)
-        self.structure(table)
         self.priors(table)
         return table
 
@@ -283,20 +288,7 @@ class Signs:
         top = np.arange(len(file)) - first < COMMITS_COUNTED
         return summed(file[top], value[top], len(self.corpus))
 
-    # --- structure and priors ---
-
-    def structure(self, table: Table) -> None:
-        import numpy as np
-
-        files = len(self.corpus)
-        text, is_test = table.signs["text"], self.corpus.has_role("test")
-        source, target = self.corpus.imports.sources, self.corpus.imports.targets
-        outgoing = np.bincount(source, minlength=files)
-        incoming = np.bincount(target, minlength=files)
-        proper = ~is_test[source]
-        passed = (text[source] ** 2 / np.sqrt(np.maximum(outgoing[source], 1)))[proper]
-        importers = summed(target[proper], passed, files) / np.sqrt(1 + incoming)
-        table.signs["importers"] = scaled(importers, self.counted)
+    # --- priors ---
 
     def priors(self, table: Table) -> None:
         import numpy as np
@@ -334,6 +326,24 @@ class Signs:
                 raw["symbol_name"][file] = float(found.names.max())
         for name, values in raw.items():
             table.signs[name] = scaled(values, self.counted)
+
+    # --- third round: what stands beside the best ---
+
+    def third_round(self, table: Table, files: Sequence[int], scores: Numbers) -> None:
+        """`scores` are those after the second round. A file is near to itself, too: what leads by far, leads more."""
+        import numpy as np
+
+        number = len(self.corpus)
+        mass = np.zeros(number)
+        best = sorted(files, key=lambda file: (-scores[file], file))[:NEAR_FILES]
+        mass[best] = np.exp((scores[best] - scores[best[:1]]) / NEAR_SPREAD)
+        source, target = self.corpus.imports.sources, self.corpus.imports.targets
+        outgoing = np.bincount(source, minlength=number)
+        incoming = np.bincount(target, minlength=number)
+        imported = summed(target, mass[source] / np.sqrt(1 + incoming[target]), number)
+        importing = summed(source, mass[target] / np.sqrt(np.maximum(outgoing[source], 1)), number)
+        table.mass = mass
+        table.signs["near"] = scaled(mass + imported + importing, self.counted)
 
 
 class LineView:

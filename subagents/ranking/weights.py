@@ -25,7 +25,7 @@ SIGNS = {
     "passage": "a few lines that hold many words of the question",
     "commits": "past commits with such messages changed the file",
     "recent": "changed lately",
-    "importers": "files with words of the question import it",
+    "near": "is one of the best files by all signs above, imports one, or is imported by one",
 }
 PRIORS = {
     "size": "length, as log of the words",
@@ -41,9 +41,9 @@ SET_BY_HAND = MappingProxyType({"document": -2.5, "configuration": -2.5})
 """Outside the fit: the tuning rows know only source files."""
 
 WEIGHTS = MappingProxyType({
-    "text": 1.4, "comment": 1.0, "string": 1.0, "path": 0.95, "defines": 0.95, "member": 1.0, "mentions": 0.95,
-    "named": 0.8, "frame": 0.6, "module": 0.4, "symbol": 1.2, "symbol_name": 0.85, "passage": 1.7, "commits": 1.7,
-    "recent": 0.9, "importers": 0.5, "size": -0.36, "face": -0.9, "test": -2.4, "side": -0.5, **SET_BY_HAND,
+    "text": 0.95, "comment": 0.6, "string": 0.75, "path": 0.6, "defines": 0.6, "member": 0.8, "mentions": 0.55,
+    "named": 0.8, "frame": 0.6, "module": 0.4, "symbol": 1.05, "symbol_name": 0.5, "passage": 0.8, "commits": 1.0,
+    "recent": 0.55, "near": 2.7, "size": -0.19, "face": -0.9, "test": -1.75, "side": -0.38, **SET_BY_HAND,
 })  # fmt: skip
 
 SYMBOL_WEIGHTS = MappingProxyType({"file": 0.7, "words": 4.0, "name": 1.6, "length": 0.8, "type": -1.5})

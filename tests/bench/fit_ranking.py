@@ -23,7 +23,7 @@ from subagents.ranking.weights import AT_LEAST, PRIORS, WEIGHTS
 from tests.bench.localization import SIGNS as NAMES
 from tests.bench.localization import read_rows, results
 
-PENALTY = 0.002
+PENALTY = 0.005
 CUTS = (1, 5, 10)
 
 Numbers = NDArray[np.float64]

@@ -121,6 +121,21 @@ def test_the_past_speaks_for_a_file_that_does_not_have_the_words(tmp_path: Path)
     assert any(re.fullmatch(r"changed by commit [0-9a-f]{10}: warning, gale", one) for one in hit.reasons), hit.reasons
 
 
+def test_what_the_best_file_imports_rises_above_what_it_does_not(tmp_path: Path) -> None:
+    kept = '"""Keeps a limited number of handles."""\n'
+    files = {
+        "pool.py": "from shelf import Shelf\n\n\ndef open_handles(limit):\n    # limited number of open handles\n"
+        "    return Shelf(limit)\n",
+        "drawer.py": kept + "class Drawer:\n    pass\n",
+        "shelf.py": kept + "class Shelf:\n    pass\n",
+    }
+    write(tmp_path / "plain", files)
+    with finder_of(tmp_path / "plain", tmp_path / "cache") as finder:
+        hits = finder.find("How is the number of open handles limited?")
+    assert [hit.path for hit in hits] == ["pool.py", "shelf.py", "drawer.py"]
+    assert "imported by pool.py, which ranks high" in hits[1].reasons
+
+
 def test_a_folder_without_history_is_searched_all_the_same(tmp_path: Path) -> None:
     write(tmp_path / "plain", FILES)
     with finder_of(tmp_path / "plain", tmp_path / "cache") as finder:

@@ -97,8 +97,12 @@ def _check(folder: Path, question: str, hit: FileHit, reason: str) -> None:
         assert all(_keys(word) & _keys(said) & asked for word in words), (hit.path, reason)
     elif ago := re.fullmatch(r"changed (?:by the last commit|(\d+) commits? ago)", reason):
         assert len(_git(folder, "rev-list", _last(folder, hit.path) + "..HEAD").split()) == int(ago[1] or 0)
-    elif importer := re.fullmatch(r"imported by (\S+), which matches", reason):
-        assert Path(hit.path).stem in (folder / importer[1]).read_text()
+    elif beside := re.fullmatch(r"(imports|imported by) (\S+), which ranks high", reason):
+        source, target = (hit.path, beside[2]) if beside[1] == "imports" else (beside[2], hit.path)
+        lines = [
+            line for line in (folder / source).read_text().split("\n") if re.search(r"\b(?:import|include)\b", line)
+        ]
+        assert any(Path(target).stem in line for line in lines), reason
     elif reason.startswith("defines "):
         for name in reason.removeprefix("defines ").split(", "):
             assert re.search(rf"(?:def|class|engine_start|struct) ?{name.rpartition('.')[2]}|{name}\(", text), reason
