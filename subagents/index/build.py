@@ -114,18 +114,28 @@ class Build:
             before[path], hints[path], known[oid, hint] = (number, blob), hint, blob
         skips = [Skipped(*row) for row in connection.execute("SELECT path, reason, detail FROM skip")]
         wanted = plan(entries, hints, skips)
-        tasks: dict[tuple[str, str], FileTask] = {}
-        for path, wanted_blob in wanted.files.items():
-            if wanted_blob in known or wanted_blob in tasks:
-                continue
-            kept = connection.execute("SELECT id FROM blob WHERE oid = ? AND hint = ?", wanted_blob).fetchone()
-            if kept is not None:
-                known[wanted_blob] = kept[0]
-            else:
-                tasks[wanted_blob] = FileTask(len(tasks), entries[path], None)
+        missing: dict[tuple[str, str], str] = {}
+        for path, blob in wanted.files.items():
+            if blob not in known:
+                missing.setdefault(blob, path)
+        known.update(self.kept(missing))
+        new = [(blob, path) for blob, path in missing.items() if blob not in known]
+        tasks = {blob: FileTask(number, entries[path], None) for number, (blob, path) in enumerate(new)}
         if tasks:
             self.extract(list(tasks.items()), known)
         self.publish(snapshot_key, wanted, known, before)
+
+    def kept(self, blobs: Collection[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], int]]:
+        """The numbers of those blobs that the index has from earlier snapshots."""
+        if len(blobs) > _FEW:
+            for number, oid, hint in self.connection.execute("SELECT id, oid, hint FROM blob"):
+                if (oid, hint) in blobs:
+                    yield (oid, hint), number
+            return
+        for blob in blobs:
+            row = self.connection.execute("SELECT id FROM blob WHERE oid = ? AND hint = ?", blob).fetchone()
+            if row is not None:
+                yield blob, row[0]
 
     # --- blobs ---
 

@@ -4,7 +4,8 @@
 
 Each figure is a process of its own, measured from outside: wall time, CPU of it and all its children, and the highest
 sum of resident memory over the process tree. REPO is copied into a scratch folder for the changed-file runs only when
-it is a work tree; a temporary cache is used throughout.
+it is a work tree; a temporary cache is used throughout. Compiled modules are in place, in a folder of this run,
+whatever the caller's PYTHONDONTWRITEBYTECODE says; workers keep theirs beside the sources.
 """
 
 from __future__ import annotations
@@ -55,11 +56,16 @@ from subagents.codebase.snapshot import open_snapshot
 from subagents.index.opening import open_index
 workers = int(sys.argv[3]) or None
 extras = () if sys.argv[4] == "none" else None
-with open_snapshot(Path(sys.argv[1])) as snapshot, open_index(
-    snapshot, Path(sys.argv[2]), workers=workers, extras=extras
+cache = Path(sys.argv[2])
+with open_snapshot(Path(sys.argv[1]), cache=cache) as snapshot, open_index(
+    snapshot, cache, workers=workers, extras=extras
 ) as index:
     print(index.file.stat().st_size)
 """
+
+
+ENVIRONMENT: dict[str, str] = {}
+"""Of the measured processes; set by `main`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +98,15 @@ def tree_rss(root: int) -> int:
     return total
 
 
+def environment(compiled: str) -> dict[str, str]:
+    made = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
+    made.pop("PYTHONDONTWRITEBYTECODE", None)
+    return made
+
+
 def measure(code: str, *args: str) -> Cost:
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", code, *args], stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", code, *args], stdout=subprocess.PIPE, env=ENVIRONMENT)
     peak = 0
     done = threading.Event()
 
@@ -145,6 +157,9 @@ def main() -> None:
     options = parser.parse_args()
     repo = str(options.repo.resolve())
     extras = "none" if options.no_extras else "all"
+    compiled = tempfile.TemporaryDirectory()
+    ENVIRONMENT.update(environment(compiled.name))
+    measure(BARE, repo)
     rows: dict[str, Cost] = {}
     bare, cold, warm, changed, listing = [], [], [], [], []
     ratios: list[tuple[float, float]] = []

@@ -38,6 +38,7 @@ class PythonResolver:
         for tops in self.roots.values():
             tops.sort(key=lambda root: (root.count("/"), root))
         self.known: dict[tuple[str, str], str | None] = {}
+        self.source_roots: dict[str, str] = {}
 
     def resolve(self, source: str, module: str, names: Names, used: bytes) -> Targets:
         if module.startswith("."):
@@ -76,10 +77,13 @@ class PythonResolver:
         return self.known[key]
 
     def source_root(self, source: str) -> str:
-        folder = folder_of(source)
-        while folder in self.packages:
-            folder = folder_of(folder)
-        return folder
+        start = folder = folder_of(source)
+        root = self.source_roots.get(start)
+        if root is None:
+            while folder in self.packages:
+                folder = folder_of(folder)
+            root = self.source_roots[start] = folder
+        return root
 
     def look_up(self, root: str, module: str) -> str | None:
         path = module.replace(".", "/")
