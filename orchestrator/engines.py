@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,12 +53,13 @@ class Equipment:
     refuter: Refuter | None = None
 
 
-def prepare(name: str) -> None:
-    """Begin what takes long and needs nothing of a session, beside the opening of snapshot and index."""
-    if name == "claude":
-        from subagents.claude.sdk import import_ahead
+def prepared(name: str) -> AbstractContextManager[None]:
+    """Meanwhile, what takes long and needs nothing of a session, beside the opening of snapshot and index."""
+    if name != "claude":
+        return nullcontext()
+    from subagents.claude.sdk import imported_ahead
 
-        import_ahead()
+    return imported_ahead()
 
 
 def make_engine(

@@ -18,7 +18,7 @@ from manifests.sessions import Session, SessionEntry, SessionStore
 from orchestrator import coverage as coverages
 from orchestrator import stored
 from orchestrator.coordinator import Coordinator, Result, RunLimits
-from orchestrator.engines import Terms, make_engine, prepare
+from orchestrator.engines import Terms, make_engine, prepared
 from orchestrator.opening import workspace_of
 from orchestrator.pads import SessionPads
 from orchestrator.patience import Patience
@@ -102,10 +102,10 @@ def start(request: Request, settings: Settings, view: View, announce: Callable[[
     request = replace(request, question=question, repo=request.repo.absolute())
     store = SessionStore(settings.state_dir, redact=redactor.json)
     session = store.create(repository_key(locate(request.repo).root))
-    prepare(request.engine)
     try:
         with (
             stoppable() as stopper,
+            prepared(request.engine),
             open_snapshot(
                 request.repo,
                 scope=request.scope,
@@ -238,10 +238,10 @@ def _go_on(
         dirty=manifest.snapshot.dirty,
     )
     root = root_of(session, manifest)
-    prepare(manifest.engine)
     try:
         with (
             stoppable() as stopper,
+            prepared(manifest.engine),
             open_snapshot(root, scope=manifest.scope, store=session.snapshot_store, pinned=pinned) as snapshot,
         ):
             manifest = manifest.with_limits(call.given).with_run()

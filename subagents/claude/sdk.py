@@ -8,8 +8,11 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
-from contextlib import suppress
-from threading import Lock, Thread
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.abc import MetaPathFinder
+from threading import Lock, Thread, get_ident
+from typing import Any
 
 _SDK = "anthropic"
 _importing = Lock()
@@ -34,12 +37,39 @@ def import_sdk() -> None:
                 gc.enable()
 
 
-def import_ahead() -> None:
-    """Begin to import it in a thread. What fails there fails again where the SDK is needed, and is told there."""
-    if _SDK not in sys.modules:
-        Thread(target=_import_quietly, name="import of the SDK").start()
+@contextmanager
+def imported_ahead() -> Iterator[None]:
+    """Import it in a thread meanwhile; what fails there fails again where the SDK is needed, and is told there.
+
+    Whoever leaves before it is done (interrupted, or with an error) does not wait for the rest of it.
+    """
+    if _SDK in sys.modules:
+        yield
+        return
+    ahead = _Ahead()
+    sys.meta_path.insert(0, ahead)
+    thread = Thread(target=ahead.run, name="import of the SDK")
+    thread.start()
+    try:
+        yield
+    finally:
+        ahead.wanted = False
+        thread.join()
+        sys.meta_path.remove(ahead)
 
 
-def _import_quietly() -> None:
-    with suppress(ImportError):
-        import_sdk()
+class _Ahead(MetaPathFinder):
+    """Finds no module; asked for each, it ends the import in its own thread once that is not wanted any more."""
+
+    def __init__(self) -> None:
+        self.wanted = True
+        self._thread = 0
+
+    def run(self) -> None:
+        self._thread = get_ident()
+        with suppress(ImportError):
+            import_sdk()
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if not self.wanted and get_ident() == self._thread:
+            raise ImportError(f"{fullname} is not wanted any more")
