@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 REASONS_SHOWN = 5
 _LEAST = 0.15
 """Part of the strongest sign below which one is not worth a line."""
+_OF_OTHERS = 0.25
 _WORDS_SHOWN = 4
 _COMMIT_DIGITS = 10
 _OUTRIGHT = frozenset({"named", "frame", "module", "defines", "member"})
@@ -42,6 +43,8 @@ def reasons_for(
     """The strongest signs first, at most REASONS_SHOWN; then what speaks against the file, if anything. `symbols` are
     those of the file, in the index's order."""
     values = {name: WEIGHTS[name] * float(table.signs[name][file]) for name in table.signs if name in WEIGHTS}
+    if "near" in values:  # mostly the rest once more, and what is said of it is of another file
+        values["near"] *= _OF_OTHERS
     strong = sorted(
         (name for name, value in values.items() if value > 0),
         key=lambda name: (name not in _OUTRIGHT, -values[name], name),
