@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from subagents.ranking.corpus import Corpus
@@ -108,6 +109,7 @@ class _File:
         there = self._has(slice(0, 3))
         return _labelled("identifiers", [name for name in self.query.identifiers if whole_key(name) in there])
 
+    @cached_property
     def _view(self) -> LineView | None:
         record, wanted = self.record, self.table.wanted
         if record is None or not len(record.keys) or not len(wanted):
@@ -115,7 +117,7 @@ class _File:
         return LineView(record, wanted, self.table.worth[self.table.places])
 
     def _passage(self) -> str:
-        view = self._view()
+        view = self._view
         found = view.best_lines() if view is not None else None
         if found is None:
             return ""
@@ -124,7 +126,7 @@ class _File:
         return _labelled(where, self._words(self.table.wanted[present].tolist()))
 
     def _symbol(self) -> str:
-        found, view = self.table.symbols.get(self.file), self._view()
+        found, view = self.table.symbols.get(self.file), self._view
         if found is None or view is None:
             return ""
         best = int(found.scores.argmax())
@@ -133,7 +135,7 @@ class _File:
         return self._definition("in", int(place[0]), {*view.inside(int(place[0])), *named})
 
     def _symbol_name(self) -> str:
-        found, view = self.table.symbols.get(self.file), self._view()
+        found, view = self.table.symbols.get(self.file), self._view
         if found is None or view is None:
             return ""
         best = int(found.names.argmax())
