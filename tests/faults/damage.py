@@ -166,7 +166,7 @@ def _pipe(path: Path, _: Path) -> None:
 WHOLE: dict[str, Change] = {
     "another session's": _copied,
     "older version": _versioned(0),
-    "newer version": _versioned(2),
+    "newer version": _versioned(9),
     "3 GB": _gigabytes,
     "deeply nested": _deep,
     "emptied": _emptied,
