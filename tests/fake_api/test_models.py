@@ -74,6 +74,8 @@ def test_every_named_behaviour_survives_the_plain_loop() -> None:
             options["replies"] = ["only"]
         if name == "odd":
             options["stop_reason"] = "end_turn"
+        if name == "disagreeing":
+            options["path"] = "shop/part1.py"
         with FakeApi(model=options) as api, api.client() as client:
             loop.run(client, task=TASK, most=4)
             assert not api.problems, name
