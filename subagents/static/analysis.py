@@ -27,6 +27,7 @@ from subagents.static.callgraph import (
     key_of,
 )
 from subagents.static.chain import LOW_PRICE, PRICE, Chain, ChainFinder
+from subagents.static.deeds import bare_verbs
 from subagents.static.flow import Tools
 from subagents.static.grep import Grep
 from subagents.static.meaning import Meaning
@@ -45,6 +46,8 @@ NAMED_SCORE = 1.9
 """At least this for what the question names."""
 """Ranked seeds of one simple name, and of one file: what is alike must not crowd out the rest."""
 MAX_MEMBERS = 6
+MOST_DOERS = 3
+"""A verb that more functions are called is everyday speech."""
 
 
 class Analysis:
@@ -58,6 +61,7 @@ class Analysis:
         self.grep = Grep(workspace.snapshot, self.sources)
         self._lock = threading.RLock()
         self._tick: Tick = lambda: None
+        self._named_doers: tuple[Symbol, ...] | None = None
         self._seeds: list[tuple[Symbol, float]] | None = None
         self._graph: Graph | None = None
         self._builder: GraphBuilder | None = None
@@ -177,8 +181,8 @@ class Analysis:
         return self._graph, self._builder
 
     def _subjects(self) -> list[Symbol]:
-        """Functions whose name is all that the question speaks of, or is written in it."""
-        found = []
+        """Functions whose name is all that the question speaks of, is written in it, or is what it asks is done."""
+        found = list(self._doers())
         for target in self.targets():
             symbol = target.symbol if target.exact else None
             if symbol is None or symbol.kind not in FUNCTION_KINDS or path_role(symbol.path) != "code":
@@ -190,6 +194,25 @@ class Analysis:
             if said or self.relevance.is_named(symbol):
                 found.append(symbol)
         return found[:4]
+
+    def _doers(self) -> Sequence[Symbol]:
+        """Functions called just as what is done ("aborted": `Abort`), if few are and they speak of the rest."""
+        if self._named_doers is None:
+            verbs = bare_verbs(self.question)
+            others = [term for term in self.question.strong_terms if term_match(verbs[0], term) < 0.85] if verbs else []
+            known = {
+                key_of(symbol): symbol
+                for verb in verbs
+                for symbol in self.workspace.index.definitions(verb)
+                if symbol.name.lower() == verb and symbol.kind in FUNCTION_KINDS and path_role(symbol.path) == "code"
+            }
+            told = [
+                symbol
+                for symbol in known.values()
+                if any(self.relevance.matches(symbol, ()).by_term.get(term, 0.0) >= 0.3 for term in others)
+            ]
+            self._named_doers = tuple(told) if len(known) <= MOST_DOERS else ()
+        return self._named_doers
 
     def told(self, names: Sequence[str]) -> Mapping[str, float]:
         """What prose makes of these names: 0 not mentioned, up to 1 where the mention speaks of the question."""
@@ -257,6 +280,8 @@ class Analysis:
         for target in self.targets():
             if target.symbol is not None and target.exact:
                 keep(target.symbol, 2.0)
+        for symbol in self._doers():
+            keep(symbol, 2.0)
         hits = finder.find_symbols(self.question.search_text, limit=120)
         best = max((hit.score for hit in hits), default=1.0) or 1.0
         ranked = []

@@ -435,8 +435,9 @@ class ChainFinder:
         score += (3.0 if dispatch else 1.0) * min(1.0, called) if self._question.target_terms else 0.0
         if self._graph.matches[root].named:
             score += 0.8
-        if root in self._graph.subjects:
-            score += 1.2
+        leaves = (key for key in map(_key, steps) if not self._graph.out.get(key))
+        if root in self._graph.subjects or any(key in self._graph.subjects for key in leaves):
+            score += 1.2  # what calls nothing can be no root: a way to it is the story
         return score
 
 

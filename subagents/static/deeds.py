@@ -139,6 +139,29 @@ def deed_of(question: Question) -> Deed | None:
     return Deed(asked=asked, verbs=(own, *(v for v in group if v != own)), objects=objects, particles=tuple(particles))
 
 
+def bare_verbs(question: Question) -> tuple[str, ...]:
+    """The verb of "how is a chain aborted", as a function may be called that does just that: abort, aborte; else ()."""
+    text = re.split(r"[?!.;,]", question.text)[0]
+    passive = re.match(r"\W*how\s+(?:is|are|was|were)\s+(.+)$", text, re.I)
+    if question.kind != "how" or passive is None:
+        return ()
+    said = [word.lower() for word in re.findall(r"[A-Za-z]+", _ASIDE.split(passive.group(1))[0])]
+    while said and said[-1].endswith("ly"):
+        said.pop()
+    if len(said) < 2 or said[-1] in question.weak_terms or said[-1] not in question.terms:
+        return ()
+    bare = re.sub(r"(?<=..)ed$", "", said[-1])
+    if bare == said[-1]:
+        known = next((verb for group in _GROUPS for verb in group if stem(said[-1]) == stem(verb)), "")
+        return (known,) if known and known != said[-1] else ()
+    forms = [bare, bare + "e"]
+    if bare[-1:] == bare[-2:-1]:
+        forms.append(bare[:-1])
+    if bare.endswith("i"):
+        forms.append(bare[:-1] + "y")
+    return tuple(forms)
+
+
 def object_share(deed: Deed, name: str, owner: str, path: str, doc: str) -> float:
     """How much of what it is done to a definition names: in its own name fully, less in its owner, doc and path."""
     own, above, near, told = name_words(name), name_words(owner), name_words(path), name_words(doc)

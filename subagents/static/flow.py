@@ -24,6 +24,12 @@ MAX_OUTSIDE = 4
 SURE = 0.65
 """A call less certain than this is said to be likely, or not said at all."""
 
+SHORT_BODY = 8
+"""Lines of a function that only sets something for others to heed."""
+_HEEDING = ("for", "while", "loop", "if", "elif", "unless", "switch", "match")
+"""What heeds a field, the most telling first."""
+_HEEDS = re.compile(rf"^\s*(?:\}}\s*)?(?:else\s+)?({'|'.join(_HEEDING)})\b(.+)$")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
@@ -260,6 +266,41 @@ def handover_drafts(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
                 writes.setdefault(name, (order, line))
     for _, draft in sorted(found, key=lambda item: (-item[0], item[1].claim))[:MAX_HANDOVERS]:
         yield draft
+    yield from _effects(chain, number, tools)
+
+
+def _effects(chain: Chain, number: int, tools: Tools) -> Iterator[Draft]:
+    """What the asked deed comes to if its function calls nothing: the loop or condition that heeds its field."""
+    parents = {step.parent for step in chain.steps}
+    for order, step in enumerate(chain.steps):
+        symbol = step.symbol
+        if order in parents or key_of(symbol) not in tools.builder.graph.subjects:
+            continue
+        written = [
+            (name, line)
+            for line, row in tools.sources.code(symbol)[1:]
+            for name in attributes(row).written
+            if symbol.end - symbol.start < SHORT_BODY
+        ]
+        owner = symbol.qualified.rpartition(".")[0]
+        beside = [
+            other
+            for other in tools.index.symbols(symbol.path)
+            if owner and other.qualified.rpartition(".")[0] == owner and other.kind in FUNCTION_KINDS
+        ]
+        heeding = [
+            (_HEEDING.index(found.group(1)), other.start, name, line, other, at)
+            for name, line in written
+            for other in beside
+            if other.qualified != symbol.qualified
+            for at, row in tools.sources.code(other)[1:]
+            if (found := _HEEDS.match(row)) is not None
+            and name in attributes(found.group(2)).read
+            and tools.builder.meaning.same_field(name, (symbol, tools.sources.line(symbol.path, line)), (other, row))
+        ]
+        if heeding:
+            _, _, name, line, other, at = min(heeding, key=lambda item: item[:2])
+            yield _handover(number, order, name, symbol, (order, line), other, at)
 
 
 def _handover(

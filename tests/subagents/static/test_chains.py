@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from subagents.static.deeds import bare_verbs
 from subagents.static.question import parse_question
 from subagents.static.roles import path_role
 from tests.subagents.static import fixtures
-from tests.subagents.static.harness import Run, explore
+from tests.subagents.static.harness import Run, explore, short
 
 WRAPPED = {
     "site/serving.py": '''"""Serving requests."""
@@ -241,6 +242,68 @@ pub fn backoff(length: u64) {
 """,
 }
 
+HALTED = {
+    "net/context.go": """package net
+
+const stopIndex = 63
+
+// Context carries one request through the chain of handlers.
+type Context struct {
+	index    int
+	handlers []Handler
+}
+
+type Handler func(*Context)
+
+// Next runs the pending handlers in the chain.
+func (c *Context) Next() {
+	c.index++
+	for c.index < len(c.handlers) {
+		c.handlers[c.index](c)
+		c.index++
+	}
+}
+
+// Halt prevents pending handlers from being called.
+func (c *Context) Halt() {
+	c.index = stopIndex
+}
+
+// HaltWith halts and writes a status.
+func (c *Context) HaltWith(status int) {
+	c.write(status)
+	c.Halt()
+}
+
+func (c *Context) write(status int) {
+	println(status)
+}
+""",
+    "net/routes.go": """package net
+
+// Group is a group of routes with one chain of handlers.
+type Group struct {
+	handlers []Handler
+}
+
+// Handle adds a handler chain for a path.
+func (g *Group) Handle(path string, handlers []Handler) {
+	chain := g.combineHandlers(handlers)
+	g.addHandlerChain(path, chain)
+}
+
+// combineHandlers joins the chain of the group with further handlers.
+func (g *Group) combineHandlers(handlers []Handler) []Handler {
+	return append(g.handlers, handlers...)
+}
+
+// addHandlerChain keeps the handler chain of a path.
+func (g *Group) addHandlerChain(path string, chain []Handler) {
+	println(path, len(chain))
+}
+""",
+}
+
 
 def chain(run: Run) -> list[str]:
     """The symbols of the first chain, in calling order."""
@@ -268,6 +331,28 @@ async def test_what_a_function_returns_to_be_polled_is_told_with_what_polling_do
     assert chain(run)[-3:] == ["Doze.poll", "Doze.poll_due", "Entry.poll_due"]
     assert "Doze.new_until" in chain(run)
     assert "by who waits for the returned `Doze`" in run.answer.markdown
+
+
+async def test_what_does_the_deed_is_told_and_what_heeds_it(tmp_path: Path, cache: Path) -> None:
+    """Much is named after handler and chain; only what is called as the verb halts one, and it calls nothing."""
+    run = await explore(fixtures.write(tmp_path, HALTED), "How is a handler chain halted?", cache)
+    assert chain(run) == ["Context.HaltWith", "Context.Halt"]
+    assert "What `Halt` stores in `index` (context.go:24) is read by `Context.Next` (context.go:16)." in short(run)
+
+
+@pytest.mark.parametrize(
+    ("question", "verbs"),
+    [
+        ("How is a handler chain aborted?", ("abort", "aborte")),
+        ("How are queries cached in memory?", ("cach", "cache")),
+        ("How is a worker quickly stopped?", ("stopp", "stoppe", "stop")),
+        ("How is a message sent?", ()),
+        ("How does the parser work?", ()),
+        ("Where is a handler chain aborted?", ()),
+    ],
+)
+def test_the_verb_of_a_passive_question_is_a_name_to_look_for(question: str, verbs: tuple[str, ...]) -> None:
+    assert bare_verbs(parse_question(question)) == verbs
 
 
 async def test_what_the_repository_does_not_know_by_name_is_not_here(tmp_path: Path, cache: Path) -> None:
