@@ -66,7 +66,7 @@ def find(
 def map_(*, repo: str, scope: Sequence[str], as_json: bool, quiet: bool) -> int:
     """Print the repository brief."""
     from subagents.codebase.snapshot import open_snapshot
-    from subagents.index.brief import repository_brief
+    from subagents.index.kept_brief import repository_brief
 
     settings = load_settings(os.environ)
     view = make_view(quiet=quiet or as_json, stream=sys.stderr)

@@ -10,30 +10,29 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from subagents.codebase import textfile
-from subagents.index import brief, entry_points, languages, purposes, sections
-from subagents.index.brief import (
-    Cycle,
-    Dependency,
-    Document,
-    Hub,
-    LanguageShare,
-    Package,
-    RepositoryBrief,
-    TestFolder,
-)
+from subagents.codebase.types import Snapshot
+from subagents.index import brief, briefing, entry_points, languages, purposes, sections
+from subagents.index.brief import RepositoryBrief, from_dict
+from subagents.index.briefing import make_brief
 from subagents.index.code_index import StoredIndex
-from subagents.index.entry_points import EntryPoint
-from subagents.index.purposes import Purpose
 
 _NAME: Final = "brief.json"
-_MAKERS: Final = (brief, entry_points, languages, purposes, sections, textfile)
+_MAKERS: Final = (brief, briefing, entry_points, languages, purposes, sections, textfile)
 _CHECKSUM_BYTES: Final = 32
+
+
+def repository_brief(snapshot: Snapshot, index: StoredIndex) -> RepositoryBrief:
+    """Same snapshot, same brief: it is kept beside the index, and made when there is none."""
+    known = kept(index)
+    if known is None:
+        known = make_brief(snapshot, index)
+        keep(index, known)
+    return known
 
 
 def kept(index: StoredIndex) -> RepositoryBrief | None:
@@ -72,28 +71,6 @@ def keep(index: StoredIndex, made: RepositoryBrief) -> None:
         except OSError:
             Path(temporary).unlink(missing_ok=True)
             raise
-
-
-def from_dict(document: Mapping[str, Any]) -> RepositoryBrief:
-    """The inverse of `RepositoryBrief.to_dict`."""
-    return RepositoryBrief(
-        files=document["files"],
-        lines=document["lines"],
-        purpose=Purpose(**document["purpose"]),
-        languages=tuple(LanguageShare(**one) for one in document["languages"]),
-        packages=tuple(
-            Package(**{**one, "uses": tuple(Dependency(**use) for use in one["uses"])}) for one in document["packages"]
-        ),
-        entry_points=tuple(EntryPoint(**one) for one in document["entry_points"]),
-        cycles=tuple(
-            Cycle(packages=tuple(one["packages"]), steps=tuple(Dependency(**step) for step in one["steps"]))
-            for one in document["cycles"]
-        ),
-        hubs=tuple(Hub(**one) for one in document["hubs"]),
-        documents=tuple(Document(**one) for one in document["documents"]),
-        tests=tuple(TestFolder(**one) for one in document["tests"]),
-        skipped=dict(document["skipped"]),
-    )
 
 
 def _key(index: StoredIndex) -> list[Any]:

@@ -14,7 +14,8 @@ from functools import cached_property
 
 from subagents.codebase.types import FileHit, Symbol
 from subagents.engine import Workspace
-from subagents.index.brief import RepositoryBrief, repository_brief
+from subagents.index.brief import RepositoryBrief
+from subagents.index.kept_brief import repository_brief
 from subagents.static.callgraph import (
     FUNCTION_KINDS,
     TYPE_KINDS,

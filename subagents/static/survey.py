@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from subagents.codebase.types import CodeIndex
-from subagents.index.brief import Package, RepositoryBrief, package_of
+from subagents.index.brief import Package, RepositoryBrief
+from subagents.index.briefing import package_of
 from subagents.static.callgraph import TYPE_KINDS
 from subagents.static.drafts import Draft, Place, listing, plural, where
 from subagents.static.roles import path_role

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from subagents.codebase.snapshot import open_snapshot
-from subagents.index.brief import RepositoryBrief, choose_folders, make_brief, repository_brief
-from subagents.index.kept_brief import kept
+from subagents.index.brief import RepositoryBrief
+from subagents.index.briefing import choose_folders, make_brief
+from subagents.index.kept_brief import kept, repository_brief
 from subagents.index.opening import open_index
 from subagents.index.sections import sections
 
