@@ -5,6 +5,7 @@ Everything read back from disk is input to a future prompt, so nothing is taken 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -161,6 +162,17 @@ class Fields:
         for name, number in value.items():
             if isinstance(number, bool) or not isinstance(number, int | float) or len(name) > 100:
                 raise self._wrong(key, "an object of numbers")
+            if not math.isfinite(number):
+                raise self._wrong(key, "an object of finite numbers")
+            found[name] = number
+        return found
+
+    def counts(self, key: str, *, limit: int) -> dict[str, int]:
+        """An object of at most `limit` named whole numbers from 0."""
+        found: dict[str, int] = {}
+        for name, number in self.numbers(key, limit=limit).items():
+            if not isinstance(number, int) or number < 0:
+                raise self._wrong(key, "an object of whole numbers from 0")
             found[name] = number
         return found
 

@@ -89,7 +89,7 @@ class KeptAnswer:
                 truncated=coverage.texts("truncated", limit=100_000, each=10_000),
                 timed_out=coverage.texts("timed_out", limit=100_000, each=10_000),
             ),
-            redacted={name: int(n) for name, n in fields.numbers("redacted", limit=1_000).items()},
+            redacted=fields.counts("redacted", limit=1_000),
         )
 
 

@@ -252,7 +252,7 @@ def _submodule_options(folder: Path, canary: Canary) -> Path:
 
 TRAPS: dict[str, Trap] = {
     "fsmonitor": Trap(_configured(core__fsmonitor="{}"), ("status",)),
-    "hooks": Trap(_hooks, ("status",)),
+    "hooks": Trap(_hooks, ("checkout", "-q", "-B", "other")),
     "pager": Trap(_configured(core__pager="{}", pager__log="{}", pager__blame="{}")),
     "diff drivers": Trap(_diff_drivers, ("diff",)),
     "filters": Trap(_filters, ("add", "-A")),
