@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from subagents.codebase.textfile import is_test_path
 from subagents.codebase.types import CallEdge, Symbol
+from subagents.index.receivers import Receivers
 from subagents.index.rows import BY_ALIAS, BY_CALL, BY_TYPE, CALL, INHERIT, is_declaration
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ class CallResolver:
         self._bases: dict[tuple[str, str, int], tuple[Symbol, ...]] = {}
         self._asked = threading.local()
         self._places: dict[str, tuple[str, str]] = {}
+        self._receivers = Receivers(self)
 
     # --- public ---
 
@@ -363,7 +366,11 @@ class CallResolver:
                 return [(self.as_called(found), certainty)]
             if found is None and certainty < 0:
                 return []
-            return self.by_name_alone(view, name, members=True, but=None if receiver in _SELF else caller)
+            if receiver in _SELF:
+                return self.by_name_alone(view, name, members=True)
+            return self.by_name_alone(
+                view, name, members=True, but=caller, fits=partial(self._receivers.may_be, view, caller, receiver)
+            )
         for entity in self.free_name(view, caller, line, name):
             if isinstance(entity, Symbol):
                 if entity.kind in CALLABLES or is_type(entity):
@@ -485,9 +492,18 @@ class CallResolver:
         return one
 
     def by_name_alone(
-        self, view: FileView, name: str, *, members: bool, but: Symbol | None = None
+        self,
+        view: FileView,
+        name: str,
+        *,
+        members: bool,
+        but: Symbol | None = None,
+        fits: Callable[[Symbol], bool] = lambda owner: True,
     ) -> list[tuple[Symbol, float]]:
-        """`but` is the caller, where it calls this name on something else than itself: not likely to mean itself."""
+        """`but` is the caller, where it calls this name on something else than itself: not likely to mean itself.
+
+        `fits` says of a type whether the receiver may be of it.
+        """
         if len(name) < 3:
             return []
         kinds = CALLABLES if members else CALLABLES | CLASSES
@@ -504,6 +520,8 @@ class CallResolver:
         found = bodies or found
         if len(found) > 1:
             found = [one for one in found if one != but]
+        if members and len(found) <= _MOST_WEIGHED:
+            found = [one for one in found if (owner := self.owner(one)) is None or fits(owner)]
         if members and 1 < len(found) <= _MOST_WEIGHED and name not in _UBIQUITOUS:
             told = [one for one in found if self.is_told_of(view, one)]
             if len(told) == 1:

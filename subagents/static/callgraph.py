@@ -480,17 +480,20 @@ class GraphBuilder:
                 around = self._index.symbol_at(holder.path, line) if put else None
                 if put is None or around is None or around.kind not in FUNCTION_KINDS:
                     continue
-                for name, own in origins(put.group(1), around, line, self._sources):
+                value = put.group(1)
+                for name, own in origins(value, around, line, self._sources) or [(value, False)]:
                     target = self._meant(name, own, holder)
+                    if target is not None and target.kind in TYPE_KINDS:  # making one of it runs more than its maker
+                        target = self._implicit_method(target)
                     if target is not None and is_async(target) == is_async(symbol):
                         yield target
 
     def _meant(self, name: str, own: bool, owner: Symbol) -> Symbol | None:
-        """The function a name means inside a class: a method of it, or one at top level that its file knows."""
+        """The function or class a name means inside a class: one of its own, or one of the top level that it knows."""
         wanted = f"{owner.qualified}.{name}" if own else name
         for symbol in self._index.definitions(wanted, limit=4) if len(name) > 3 else ():
             near = symbol.path == owner.path or (not own and self.meaning.reaches(owner.path, symbol))
-            if near and symbol.qualified == wanted and symbol.kind in FUNCTION_KINDS:
+            if near and symbol.qualified == wanted and symbol.kind in FUNCTION_KINDS | TYPE_KINDS:
                 return symbol
         return None
 

@@ -405,6 +405,14 @@ class ChainFinder:
             conditional = 0.9 if step.guard is not None else 1.0
             yield step.value * (step.edge.certainty if step.edge else 1.0) * conditional * 0.6**alike
 
+    def _strays(self, steps: Sequence[Step]) -> bool:
+        """Whether the root is called after what was not asked for, and two steps more say it again: another story."""
+        own = name_words(steps[0].symbol.name)
+        if steps[0].symbol.name.startswith("__") or self._relevance.says(steps[0].symbol.name):
+            return False
+        below = [name_words(step.symbol.name) for step in steps[1:]]
+        return any(sum(word in said for said in below) >= 2 for word in own)
+
     def _score(self, steps: Sequence[Step]) -> float:
         """Worth of the parts, each further one counting less, plus what the whole covers of the question."""
         worth = sorted(self._distinct_worth(steps), reverse=True)
@@ -435,6 +443,8 @@ class ChainFinder:
         score += (3.0 if dispatch else 1.0) * min(1.0, called) if self._question.target_terms else 0.0
         if self._graph.matches[root].named:
             score += 0.8
+        elif self._strays(steps):
+            score -= 0.4
         leaves = (key for key in map(_key, steps) if not self._graph.out.get(key))
         if root in self._graph.subjects or any(key in self._graph.subjects for key in leaves):
             score += 1.2  # what calls nothing can be no root: a way to it is the story

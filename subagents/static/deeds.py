@@ -69,6 +69,7 @@ _GROUPS: tuple[tuple[str, ...], ...] = tuple(
 _RUNNING = frozenset(
     {"trigger", "start", "begin", "launch", "fire", "kick", "schedule", "invoke", "initiate", "call", "run"}
 )
+_CHECKING = frozenset({"check", "validate", "verify", "ensure", "enforce"})
 _AT_ONCE = frozenset({"background", "async", "start", "schedule", "now", "maybe", "trigger", "run", "perform", "begin"})
 _ASIDE = re.compile(
     r"\b(when|if|by|from|for|in|into|to|on|during|after|before|while|with|at|until|because|so that|once|how)\b", re.I
@@ -90,6 +91,11 @@ class Deed:
     def runs(self) -> bool:
         """It asks what sets something going: who calls it is the answer."""
         return self.verbs[0] in _RUNNING
+
+    @property
+    def checks(self) -> bool:
+        """It asks what decides: a condition does that, in a function of any name."""
+        return self.verbs[0] in _CHECKING
 
     def done_by(self, name: str) -> float:
         """How surely a definition of this name does it: 1 for the verb of the question in front."""
@@ -132,10 +138,12 @@ def deed_of(question: Question) -> Deed | None:
     group = next((g for g in _GROUPS if _means(asked, g[0])), None) or next(
         (g for g in _GROUPS if any(_means(asked, verb) for verb in g)), None
     )
+    if group is None and asked in question.strong_terms:
+        group = _forms(asked) or None
     objects = tuple(t for t in question.strong_terms if t != asked and t not in particles)
     if group is None or not objects:
         return None
-    own = next(verb for verb in group if _means(asked, verb))
+    own = next((verb for verb in group if _means(asked, verb)), group[0])
     return Deed(asked=asked, verbs=(own, *(v for v in group if v != own)), objects=objects, particles=tuple(particles))
 
 
@@ -150,10 +158,18 @@ def bare_verbs(question: Question) -> tuple[str, ...]:
         said.pop()
     if len(said) < 2 or said[-1] in question.weak_terms or said[-1] not in question.terms:
         return ()
-    bare = re.sub(r"(?<=..)ed$", "", said[-1])
-    if bare == said[-1]:
+    forms = _forms(said[-1])
+    if not forms:
         known = next((verb for group in _GROUPS for verb in group if stem(said[-1]) == stem(verb)), "")
         return (known,) if known and known != said[-1] else ()
+    return forms
+
+
+def _forms(participle: str) -> tuple[str, ...]:
+    """What a regular participle may be the participle of: aborted: abort, aborte; else ()."""
+    bare = re.sub(r"(?<=..)ed$", "", participle)
+    if bare == participle:
+        return ()
     forms = [bare, bare + "e"]
     if bare[-1:] == bare[-2:-1]:
         forms.append(bare[:-1])

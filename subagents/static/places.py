@@ -32,6 +32,7 @@ _TOOLING = re.compile(
     r"\.[a-z]+$",
     re.IGNORECASE,
 )
+_CONDITION = re.compile(r"\s*(?:\}\s*)?(?:if|elif|else if|elsif|unless|while|assert|guard|require|when|until)\b")
 MAX_PLACES = 6
 MAX_SETTINGS = 4
 _ADDING = words("add register insert append install attach mount bind subscribe include put")
@@ -79,6 +80,8 @@ def ranked_places(
     for rank, (key, match) in enumerate(matches.items()):
         symbol = pool[key]
         line, worth = telling_line(question, symbol, sources, relevance)
+        if deed is not None and deed.checks and _decides(deed, sources.line(symbol.path, line)):
+            match = replace(match, by_term={**match.by_term, deed.asked: max(0.8, match.by_term.get(deed.asked, 0.0))})
         worth = 0.0 if deed is not None and deed.runs else worth  # what is set going is told by its callers
         score = (relevance.value(replace(match, pairs=min(1, match.pairs))) + 0.3 * worth) * relevance.coverage(match)
         if symbol.end - symbol.start > 300 and max(relevance.own_name(symbol), default=0.0) < 0.6:
@@ -88,10 +91,14 @@ def ranked_places(
             if symbol.name.startswith("_"):
                 score *= 0.75  # a helper of something that would say more
         if key in named:  # a type that only shares a noun with the question does not do what is asked for
-            noun = symbol.kind in TYPE_KINDS and (deed is not None or question.aspect == "configured")
+            noun = symbol.kind in TYPE_KINDS | VALUE_KINDS and (deed is not None or question.aspect == "configured")
             part = deed is not None and not names_it_all(deed, symbol.name)
             score += 0.2 if (noun or part) and not relevance.is_named(symbol) else 1.5
         if deed is not None:
+            if symbol.kind in VALUE_KINDS and not relevance.is_named(symbol):
+                score *= 0.5  # a value does nothing
+            elif match.by_term.get(deed.asked, 0.0) < 0.3 and not _share(deed, symbol):
+                score *= 0.5  # it takes or mentions the thing, and neither does the deed nor is about it
             score *= 1.0 if deed.done_by(symbol.name) or relevance.is_named(symbol) or deed.runs else 0.85
             score += _deed_worth(deed, symbol, index)
         if question.aspect == "configured" and (symbol.kind in VALUE_KINDS or re.search(r"[A-Z]{3}", symbol.name)):
@@ -122,7 +129,7 @@ def _with_deed(match: Matches, deed: Deed, symbol: Symbol) -> Matches:
     """A verb of the same meaning counts as the word of the question, initials as the words they stand for."""
     by_term = dict(match.by_term)
     own = name_words(symbol.name)
-    if symbol.kind in FUNCTION_KINDS:
+    if symbol.kind in FUNCTION_KINDS and _share(deed, symbol):
         by_term[deed.asked] = max(by_term.get(deed.asked, 0.0), 0.8 * deed.done_by(symbol.name))
     for particle in deed.particles:
         by_term[particle] = by_term.get(deed.asked, 0.0)
@@ -137,13 +144,24 @@ def _with_deed(match: Matches, deed: Deed, symbol: Symbol) -> Matches:
     return replace(match, by_term=by_term, pairs=pairs)
 
 
+def _share(deed: Deed, symbol: Symbol) -> float:
+    owner = symbol.qualified.rpartition(".")[0]
+    return object_share(deed, symbol.name, owner, symbol.path.rpartition(".")[0], symbol.doc)
+
+
+def _decides(deed: Deed, row: str) -> bool:
+    """Whether a line is a condition on all that is asked for: so code checks, whatever its function is called."""
+    held = name_words(row)
+    return _CONDITION.match(row) is not None and all(
+        any(term_match(thing, word) >= 0.85 for word in held) for thing in deed.objects
+    )
+
+
 def _deed_worth(deed: Deed, symbol: Symbol, index: CodeIndex) -> float:
     """What does it is worth more than what only speaks of it; what sets something going is called from elsewhere."""
     if symbol.kind not in FUNCTION_KINDS:
         return 0.0
-    owner = symbol.qualified.rpartition(".")[0]
-    share = object_share(deed, symbol.name, owner, symbol.path.rpartition(".")[0], symbol.doc)
-    worth = 0.6 * deed.done_by(symbol.name) * share
+    worth = 0.6 * deed.done_by(symbol.name) * _share(deed, symbol)
     if deed.runs and names_it_all(deed, symbol.name):
         callers = {key_of(edge.caller) for edge in index.callers(symbol, limit=20, tests=False)} - {key_of(symbol)}
         worth += 0.2 * min(4, len(callers)) + (0.2 if deed.at_once(symbol.name) else 0.0)

@@ -34,8 +34,22 @@ _ABBREVIATIONS: Mapping[str, str] = {
     "thrown": "throw", "threw": "throw", "caught": "catch", "bound": "bind", "taken": "take", "given": "give",
     "children": "child", "indices": "index", "indexes": "index", "exception": "error", "fails": "error",
     "failure": "error", "failed": "error",
+    "cert": "certificate", "certs": "certificate", "addr": "address", "attr": "attribute", "attrs": "attribute",
+    "buf": "buffer", "cb": "callback", "dest": "destination", "dst": "destination", "src": "source",
+    "elem": "element", "expr": "expression", "hdr": "header", "mgr": "manager", "opt": "option", "opts": "option",
+    "perm": "permission", "perms": "permission", "pos": "position", "pwd": "password", "repo": "repository",
+    "repos": "repository", "stmt": "statement", "tbl": "table", "txn": "transaction", "dep": "dependency",
+    "deps": "dependency", "decl": "declaration", "recv": "receive", "app": "application", "apps": "application",
     "shown": "show", "broken": "break", "frozen": "freeze", "begun": "begin", "began": "begin", "lost": "lose",
 }  # fmt: skip
+_KIN: Mapping[str, int] = {
+    word: group
+    for group, words in enumerate(
+        ("limit limits limited max maximum maximal cap ceiling quota", "minimum min minimal", "folder directory")
+    )
+    for word in words.split()
+}
+"""Nouns that stand for each other in questions and names, by group."""
 _SUFFIXES = (
     "izations", "ization", "ations", "ation", "ements", "ement", "ments", "ment", "ities", "ity", "ings", "ing",
     "ions", "ion", "ives", "ive", "ers", "er", "ors", "or", "ied", "ies", "ed", "es", "al", "s", "y", "e",
@@ -55,7 +69,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=262144)
 def term_match(term: str, word: str) -> float:
-    """How surely a word of code means a word of the question: 1 same, 0.85 same root, 0.6 one begins the other."""
+    """How surely a word of code means one of the question: 1 same, 0.85 same root or kin, 0.6 one begins the other."""
     if term == word:
         return 1.0
     first, second = stem(term), stem(word)
@@ -64,7 +78,8 @@ def term_match(term: str, word: str) -> float:
     short, long = sorted((first, second), key=len)
     if len(short) >= 4 and long.startswith(short) and len(long) - len(short) <= 4:
         return 0.6
-    return 0.0
+    kin = _KIN.get(term)
+    return 0.85 if kin is not None and kin == _KIN.get(word) else 0.0
 
 
 @lru_cache(maxsize=65536)

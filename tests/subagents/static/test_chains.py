@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from subagents.codebase.snapshot import open_snapshot
+from subagents.index.opening import open_index
+from subagents.static.callgraph import GraphBuilder
 from subagents.static.deeds import bare_verbs
 from subagents.static.question import parse_question
+from subagents.static.relevance import Relevance
 from subagents.static.roles import path_role
+from subagents.static.source import Sources
 from tests.subagents.static import fixtures
 from tests.subagents.static.harness import Run, explore, short
 
@@ -304,6 +309,95 @@ func (g *Group) addHandlerChain(path string, chain []Handler) {
 """,
 }
 
+FIELDS = {
+    "store/rows.py": '''"""Rows that are read when somebody looks at them."""
+
+from store.reading import read_everything
+
+
+class PlainRows:
+    """Yields what is stored as rows."""
+
+    def __init__(self, selection):
+        self.selection = selection
+
+    def __iter__(self):
+        for record in read_everything(self.selection):
+            yield record
+
+
+class Selection:
+    """A selection of records, not read yet."""
+
+    def __init__(self):
+        self._rows_class = PlainRows
+        self._kept = None
+
+    def __iter__(self):
+        self._fetch()
+        return iter(self._kept)
+
+    def _fetch(self):
+        if self._kept is None:
+            self._kept = list(self._rows_class(self))
+''',
+    "store/reading.py": '''"""Reads records."""
+
+
+def read_everything(selection):
+    """Reads the records of a selection from the disk."""
+    return open_disk(selection).records
+
+
+def open_disk(selection):
+    """The disk that holds a selection."""
+    return selection
+''',
+}
+
+EXPLAINED = {
+    "store/rows.py": '''"""Selections."""
+
+from store.reading import Reader
+
+
+class Selection:
+    """A selection of records."""
+
+    def __iter__(self):
+        return self._fetch()
+
+    def _fetch(self):
+        return Reader(self).read_records()
+
+    def explain(self):
+        return Reader(self).explain_reading()
+''',
+    "store/reading.py": '''"""Reads records of a selection from the disk."""
+
+
+class Reader:
+    def __init__(self, selection):
+        self.selection = selection
+
+    def explain_reading(self):
+        """Explains how records of a selection are read from the disk."""
+        return self.explain_disk(self.read_records())
+
+    def explain_disk(self, records):
+        """What the disk tells of the records of a selection."""
+        return records
+
+    def read_records(self):
+        """Reads the records of a selection from the disk."""
+        return self.disk_records(self.selection)
+
+    def disk_records(self, selection):
+        """Records on the disk."""
+        return selection
+''',
+}
+
 
 def chain(run: Run) -> list[str]:
     """The symbols of the first chain, in calling order."""
@@ -316,6 +410,21 @@ async def test_a_handler_wrapped_in_layers_is_reached_through_the_field_it_ends_
     run = await explore(fixtures.write(tmp_path, WRAPPED), "How does a request reach a view?", cache)
     assert chain(run) == ["Server.__call__", "Base.get_reply", "Base._respond", "Base.find_view"]
     assert "through `_chain`" in run.answer.markdown
+
+
+def test_a_class_kept_in_a_field_is_entered_where_the_field_is_called(tmp_path: Path, cache: Path) -> None:
+    with open_snapshot(fixtures.write(tmp_path, FIELDS)) as snapshot, open_index(snapshot, cache, extras=()) as index:
+        relevance = Relevance(parse_question("How does a selection become records?"))
+        builder = GraphBuilder(index, Sources(snapshot), relevance, lambda: None)
+        (fetch,) = index.definitions("Selection._fetch")
+        assert [(edge.callee[2], edge.via) for edge in builder.callees(fetch)] == [
+            ("PlainRows.__iter__", "_rows_class")
+        ]
+
+
+async def test_a_root_that_keeps_saying_what_nobody_asked_for_is_another_story(tmp_path: Path, cache: Path) -> None:
+    run = await explore(fixtures.write(tmp_path, EXPLAINED), "How does a selection become disk records?", cache)
+    assert chain(run)[0] == "Selection.__iter__", chain(run)
 
 
 async def test_what_calls_the_entries_of_a_table_is_told_not_one_of_its_entries(tmp_path: Path, cache: Path) -> None:

@@ -288,7 +288,52 @@ def drop_box(box):
     "tests/expire.tcl": "test {Boxes expire one by one} {\n    assert_equal 1 1\n}\n",
 }
 
-REPOSITORIES = {"scales": SCALES, "parcels": PARCELS, "shop": SHOP, "pages": PAGES, "sums": SUMS}
+MAIL = {
+    "mail/client.py": '''"""A client that follows forwarded letters."""
+
+DEFAULT_FORWARD_LIMIT = 20
+
+
+class Client:
+    """Sends letters."""
+
+    def __init__(self, max_forwards=DEFAULT_FORWARD_LIMIT):
+        self.max_forwards = max_forwards
+
+    def send(self, letter, stamps):
+        """Sends a letter."""
+        return self._send_following_forwards(letter, [])
+
+    def put(self, letter, stamps=None):
+        """Puts a letter into the box."""
+        return self.send(letter, stamps)
+
+    def _send_following_forwards(self, letter, history):
+        while True:
+            if len(history) > self.max_forwards:
+                raise RuntimeError("too often")
+            history.append(letter)
+
+    def enforce_slash(self, address):
+        """Addresses end in a slash."""
+        return address.rstrip("/") + "/"
+''',
+    "mail/keeping.py": '''"""Keeps certificates fresh."""
+
+
+class Keeper:
+    def needs_renewal(self, certificate):
+        """Whether a certificate is within its renewal window."""
+        return certificate.age > 30
+
+    def renew_certs(self, certs):
+        for cert in certs:
+            if self.needs_renewal(cert):
+                cert.age = 0
+''',
+}
+
+REPOSITORIES = {"mail": MAIL, "scales": SCALES, "parcels": PARCELS, "shop": SHOP, "pages": PAGES, "sums": SUMS}
 
 
 @pytest.fixture(scope="module")
@@ -380,6 +425,26 @@ async def test_what_does_it_comes_before_what_only_has_the_nouns(repositories: d
     told = short(await explore(repositories["parcels"], "Where is the route map built?", cache))
     assert told.startswith(" `RouteMap.add_route`"), told
     assert "It is called in `read_streets`" in told
+
+
+async def test_what_checks_is_the_condition_whatever_its_function_is_called(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    told = short(await explore(repositories["mail"], "Where is the forward limit enforced?", cache))
+    assert told.strip().startswith("`Client._send_following_forwards`"), told
+    assert "`if len(history) > self.max_forwards:`" in told
+
+
+async def test_a_verb_without_a_group_is_looked_for_in_its_bare_form(
+    repositories: dict[str, Path], cache: Path
+) -> None:
+    told = short(await explore(repositories["mail"], "Where are certificates renewed?", cache))
+    assert told.strip().startswith("`Keeper.renew_certs`"), told
+
+
+async def test_a_verb_of_the_same_meaning_alone_is_no_answer(repositories: dict[str, Path], cache: Path) -> None:
+    told = short(await explore(repositories["mail"], "Where are stamps persisted?", cache))
+    assert told.strip().startswith("Not found"), told
 
 
 async def test_what_triggers_it_is_named_and_no_message_is_a_telling_line(
