@@ -209,6 +209,8 @@ CODE = [
     "def basic_auth(self): return Basic",
     "the bearer of this letter",
     "timestamp 1700000000000000, 4111.1111",
+    '"lifetime": 2592000000000000',
+    "before_action :authenticate_by_password, :require_valid_rfc822_message",
     "0x4111111111111111",
     "task-list risk-management-platform-for-everyone",
     "desk-top_computers_are_good_for_2_things_at_once",
