@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from subagents.codebase.types import CannotRead, CodeIndex, FileHit, Snapshot, Symbol, SymbolHit
 from subagents.ranking.corpus import Corpus, DamagedTerms, MemoryStore, Store, stored_corpus
 from subagents.ranking.history import Commits, read_commits
+from subagents.ranking.places import pointed_at
 from subagents.ranking.query import Query, parse
 from subagents.ranking.reasons import reasons_for
 from subagents.ranking.record import Record
@@ -71,7 +72,7 @@ class RankedFinder:
                     path=path,
                     score=round(float(np.exp(ranking.scores[file] - best)), 6),
                     reasons=reasons_for(self.corpus, ranking.query, ranking.table, file, symbols),
-                    symbols=tuple(_best_symbols(ranking, file, symbols)),
+                    symbols=tuple(_best_symbols(self.corpus, ranking, file, symbols)),
                 )
             )
         return tuple(hits)
@@ -124,19 +125,21 @@ class RankedFinder:
         return ranking
 
 
-def _best_symbols(ranking: Ranking, file: int, symbols: Sequence[Symbol]) -> list[SymbolHit]:
-    """`symbols` are those of the file, in the index's order."""
+def _best_symbols(corpus: Corpus, ranking: Ranking, file: int, symbols: Sequence[Symbol]) -> list[SymbolHit]:
+    """Those that the question points at by line, then those that hold what is asked. `symbols` are those of the file,
+    in the index's order."""
     import numpy as np
 
     found = ranking.table.symbols.get(file)
     if found is None:
         return []
     top = float(found.scores.max())
-    hits = []
+    pointed = pointed_at(corpus, ranking.query, file, symbols)[:SYMBOLS_A_FILE]
+    hits = [SymbolHit(symbol=symbols[place], score=1.0) for place in pointed]
     for at in np.lexsort((found.places, -found.scores))[:SYMBOLS_A_FILE].tolist():
-        if found.scores[at] > 0 and found.places[at] < len(symbols):
+        if found.scores[at] > 0 and found.places[at] < len(symbols) and found.places[at] not in pointed:
             hits.append(SymbolHit(symbol=symbols[found.places[at]], score=round(float(found.scores[at]) / top, 6)))
-    return hits
+    return hits[:SYMBOLS_A_FILE]
 
 
 def rank(corpus: Corpus, query: Query) -> Ranking:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from subagents.ranking.corpus import Corpus
-from subagents.ranking.query import Query
+from subagents.ranking.query import Frame, Query
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from subagents.codebase.types import Symbol
 
 FRAME_DECAY = 0.8
 """Each earlier entry of a traceback counts this much of the next."""
@@ -50,15 +52,32 @@ def traced_places(corpus: Corpus, query: Query) -> NDArray[np.float64]:
     import numpy as np
 
     made = np.zeros(len(corpus))
-    inside: list[Sequence[int]] = []
-    for frame in query.frames:
-        files, shared = best_matches(corpus, frame.path)
-        if 0 < len(files) <= 3 and (shared >= 2 or len(files) == 1):
-            inside.append(files)
-    for back, files in enumerate(reversed(inside)):
+    for back, (_, files) in enumerate(reversed(_inside(corpus, query))):
         for file in files:
             made[file] = max(made[file], FRAME_DECAY**back / len(files))
     return made
+
+
+def _inside(corpus: Corpus, query: Query) -> list[tuple[Frame, Sequence[int]]]:
+    """Entries that lie in this repository, and the files that each may mean."""
+    matched = [(frame, *best_matches(corpus, frame.path)) for frame in query.frames]
+    return [
+        (frame, files) for frame, files, shared in matched if 0 < len(files) <= 3 and (shared >= 2 or len(files) == 1)
+    ]
+
+
+def pointed_at(corpus: Corpus, query: Query, file: int, symbols: Sequence[Symbol]) -> list[int]:
+    """Places of the definitions that entries of a traceback or `path:line` point at, the last entry's first. An entry's
+    name tells better than its line, which may be that of another version; several of one name are told by the line."""
+    places: list[int] = []
+    for frame in reversed([frame for frame, files in _inside(corpus, query) if file in files]):
+        chosen = [at for at, one in enumerate(symbols) if frame.name and one.name == frame.name]
+        if not chosen:
+            chosen = [at for at, one in enumerate(symbols) if one.start <= frame.line <= one.end]
+        # the innermost begins last; of others with the name, the one nearest to the line
+        chosen.sort(key=lambda at: (abs(symbols[at].start - frame.line), at))
+        places += chosen[:1]
+    return list(dict.fromkeys(places))
 
 
 def dotted_places(corpus: Corpus, query: Query) -> NDArray[np.float64]:

@@ -56,7 +56,11 @@ _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _PASTED = re.compile(
     r"(?:    |\t)\s*\S|>>>|\.\.\. |\s*(?:File \"|In \[|Out\[|Traceback |\$ |at [\w.$<>]+\(|\w*Error: |E  )"
 )
-_URL = re.compile(r"(?:https?|ftp)://\S+")
+_URL = re.compile(r"(?:https?|ftp)://[^\s/?#<>\"')\]]+([^\s?#<>\"')\]]*)(?:\?[^\s#]*)?(?:#([^\s<>\"')\]]*))?\S*")
+_HOSTED = re.compile(r"/(?:blob|blame|raw|src|tree)/(?:(?:branch|commit|tag)/)?[^/]+/(.+)")
+"""A page that shows a file of a repository; what follows the branch is the file's path."""
+_LINE_ANCHOR = re.compile(r"(?:L|lines?-|n)(\d+)")
+_NAME_ANCHOR = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _EXTENSION = (
     "pyi?|pyx|go|rs|tsx?|jsx?|mjs|cjs|cc?|h|cpp|cxx|hpp|hh|java|kts?|rb|php|cs|scala|swift|sh"
@@ -136,7 +140,10 @@ class Query:
 def parse(text: str) -> Query:
     """Take a question apart. Never fails: an empty or unreadable question gives an empty Query."""
     text = _COMMENT.sub(" ", text.replace("\r", "")[:QUERY_CHARS])
-    plain = _in_english(_URL.sub(" ", text))
+    plain = _URL.sub(_place_of_url, text)
+    if not words_of(plain):  # nothing but addresses: their words are all there is
+        plain = _URL.sub(lambda url: " ".join(words_of(f"{url[1]} {url[2] or ''}")), text)
+    plain = _in_english(plain)
     title, prose, code = split(plain)
     identifiers = _identifiers(plain)
     words = words_of(plain)
@@ -165,6 +172,15 @@ def parse(text: str) -> Query:
         wants_config=bool(lowered & _CONFIG_WORDS),
         wants_tests=bool({word.lower() for word in title_words} & _TEST_WORDS),
     )
+
+
+def _place_of_url(url: re.Match[str]) -> str:
+    """The file, line or name that an address points at; the rest of it is mostly about somewhere else."""
+    path, anchor = url[1], url[2] or ""
+    if hosted := _HOSTED.search(path):
+        line = _LINE_ANCHOR.match(anchor)
+        return f" {hosted[1]}{f':{line[1]}' if line else ''} "
+    return f" {name[0]} " if (name := _NAME_ANCHOR.match(anchor)) else " "
 
 
 def _in_english(text: str) -> str:

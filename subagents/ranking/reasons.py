@@ -46,14 +46,14 @@ def reasons_for(
     values = {name: WEIGHTS[name] * float(table.signs[name][file]) for name in table.signs if name in WEIGHTS}
     if "near" in values:  # mostly the rest once more, and what is said of it is of another file
         values["near"] *= _OF_OTHERS
-    strong = sorted(
-        (name for name, value in values.items() if value > 0),
-        key=lambda name: (name not in _OUTRIGHT, -values[name], name),
-    )
+    least = _LEAST * max(values.values(), default=0.0)
+    shown = [name for name, value in values.items() if value > 0 and value >= least]
+    weak = [name for name, value in values.items() if 0 < value < least]
+    strong = sorted(shown, key=lambda name: (name not in _OUTRIGHT, -values[name], name))
     about = _File(corpus, query, table, file, symbols)
     said: list[str] = []
-    for name in strong:
-        if len(said) >= REASONS_SHOWN or values[name] < _LEAST * max(values.values()):
+    for name in [*strong, *sorted(weak, key=lambda name: (-values[name], name))]:
+        if len(said) >= REASONS_SHOWN or (said and name in weak):
             break
         text = _SAID.get(name) or about.say(name)
         if text and text not in said:

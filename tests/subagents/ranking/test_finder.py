@@ -85,6 +85,32 @@ def test_a_result_says_why_and_where_to_look(finder: RankedFinder) -> None:
     assert "ranked lower: test" in test.reasons
 
 
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("ferry/timetable.py:17", ["Timetable.reload"]),
+        ("https://git.example.org/a/ferry/blob/main/ferry/timetable.py#L22", ["parse_departure"]),
+        (
+            'File "/x/ferry/timetable.py", line 9, in reload\nFile "/x/ferry/timetable.py", line 5, in parse_departure',
+            ["parse_departure", "Timetable.reload"],
+        ),
+    ],
+)
+def test_the_definitions_that_a_question_points_at_by_line_or_name_come_first(
+    finder: RankedFinder, question: str, names: list[str]
+) -> None:
+    hit = finder.find(question)[0]
+    assert hit.path == "ferry/timetable.py"
+    assert [one.symbol.qualified for one in hit.symbols[: len(names)]] == names
+
+
+def test_a_result_says_why_even_if_what_it_defines_counts_little(tmp_path: Path) -> None:
+    many = {f"lib/door{n}.py": f"def close(door):\n    # shut door {n} for good\n    return {n}\n" for n in range(12)}
+    write(tmp_path / "repo", {**many, "lib/gate.py": "def open_gate(gate):\n    return gate\n"})
+    with finder_of(tmp_path / "repo", tmp_path / "cache") as finder:
+        assert all(hit.reasons for hit in finder.find("`open_gate` after `close` of a shut door"))
+
+
 def test_definitions_are_ranked_over_the_whole_snapshot(finder: RankedFinder) -> None:
     hits = finder.find_symbols("parse a departure line")
     assert (hits[0].symbol.path, hits[0].symbol.qualified) == ("ferry/timetable.py", "parse_departure")

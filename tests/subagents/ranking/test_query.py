@@ -78,6 +78,31 @@ def test_files_and_modules_are_found_and_addresses_are_not_taken_for_them() -> N
     assert "acme.core.run" in found.dotted
 
 
+@pytest.mark.parametrize(
+    ("url", "files", "frames", "dotted"),
+    [
+        ("https://git.example.org/a/b/blob/main/src/b/run.py#L57-L60", ("src/b/run.py",), [("src/b/run.py", 57)], ()),
+        ("(https://git.example.org/a/b/-/blob/v1/lib/b.rb?plain=1#L5)", ("lib/b.rb",), [("lib/b.rb", 5)], ()),
+        ("https://git.example.org/a/b/src/branch/main/cmd/b.go", ("cmd/b.go",), [], ()),
+        ("see https://docs.example.org/api/#acme.App.url_for.", (), [], ("acme.App.url_for",)),
+        ("see https://git.example.org/a/b/issues/5#issuecomment-77", (), [], ()),
+        ("see https://example.org/a/page.html?x=conf.py", (), [], ()),
+    ],
+)
+def test_an_address_says_the_file_line_or_name_it_points_at(
+    url: str, files: tuple[str, ...], frames: list[tuple[str, int]], dotted: tuple[str, ...]
+) -> None:
+    found = parse(url)
+    assert found.files == files
+    assert set(dotted) <= set(found.dotted)
+    assert [(frame.path, frame.line) for frame in found.frames] == frames
+    assert not found.words & {"git", "example", "org", "blob", "issues", "html"}
+
+
+def test_a_question_that_is_only_an_address_is_about_its_words() -> None:
+    assert {"guide", "sessions"} <= parse("https://docs.example.org/guide/sessions").words
+
+
 def test_a_question_about_documents_configuration_or_tests_is_noticed() -> None:
     assert parse("where is the documentation of routing").wants_docs
     assert parse("which settings steer the cache").wants_config
