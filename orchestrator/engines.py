@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 
 def choose(asked: str, settings: Settings) -> tuple[str, str]:
-    """(engine, why) for `auto`, `static` or `claude`."""
+    """(engine, why) for `auto`, `static` or `claude`. Raises UsageError for a configuration that cannot be used."""
     if asked == "claude" and not settings.has_credentials:
         check_credentials(settings)
-    if asked != "auto":
-        return asked, "as asked"
-    if settings.has_credentials:
-        return "claude", "credentials are configured"
-    return "static", "no credentials are configured"
+    name, why = asked, "as asked"
+    if asked == "auto":
+        name = "claude" if settings.has_credentials else "static"
+        why = "credentials are configured" if settings.has_credentials else "no credentials are configured"
+    if name == "claude":
+        configured(settings)
+    return name, why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +83,11 @@ def check_credentials(settings: Settings) -> None:
     """Raise UsageError when the SDK, which knows more places than we do, finds nothing to authenticate with."""
     from subagents.claude.client import make_endpoint
 
-    make_endpoint(_configured(settings))
+    make_endpoint(configured(settings))
 
 
-def _configured(settings: Settings) -> ClaudeSettings:
+def configured(settings: Settings) -> ClaudeSettings:
+    """The `[claude]` table and the environment. Raises UsageError."""
     from subagents.claude.config import settings_from
 
     table = settings.file.get("claude", {})
@@ -101,10 +104,10 @@ def _claude(settings: Settings, session: Session, redactor: Redactor, workspace:
     from subagents.claude.prices import Prices
     from subagents.claude.store import SessionEngineStore
 
-    configured = _configured(settings)
+    claude = configured(settings)
     store = SessionEngineStore(session, EvidenceStore(session, redact=redactor.data), redactor)
     engine = ClaudeEngine(
-        configured,
+        claude,
         store,
         check_tasks=terms.check_tasks,
         agents_left=terms.agents_left,
@@ -115,7 +118,7 @@ def _claude(settings: Settings, session: Session, redactor: Redactor, workspace:
     def price_of(entry: Entry) -> Prices:
         role = "coordinate" if entry.kind in ("plan", "answer") else (entry.task and terms.role_of(entry.task))
         if role not in by_role:
-            by_role[role] = configured.prices_of(model_of(configured, role=role))
+            by_role[role] = claude.prices_of(model_of(claude, role=role))
         return by_role[role]
 
     spend = Spend(terms.limits, price_of, prefix_tokens=engine.prefix_tokens(workspace))

@@ -154,7 +154,8 @@ _OPTIONS = {
 
 
 def _goes_on(report: Report) -> str:
-    option = next((option for said, option in _OPTIONS.items() if f"{said} " in report.stopped_by), "")
+    told = [report.stopped_by, *(task.failure for task in report.tasks if task.status != "finished")]
+    option = next((option for text in told for said, option in _OPTIONS.items() if f"{said} " in text), "")
     resume = f"leadline resume {report.session}"
     return f"`{resume} {option} N` with a higher limit goes on." if option else f"`{resume}` goes on."
 
@@ -200,7 +201,7 @@ def _task_counts(tasks: Sequence[TaskLine]) -> str:
     for task in tasks:
         counts[task.status] = counts.get(task.status, 0) + 1
     detail = ", ".join(f"{n} {status}" for status, n in sorted(counts.items(), key=lambda x: (-x[1], x[0])))
-    return f"{len(tasks)} subagents: {detail}." if tasks else "No subagent ran."
+    return f"{len(tasks)} subagent{'s' if len(tasks) != 1 else ''}: {detail}." if tasks else "No subagent ran."
 
 
 def _footer(report: Report) -> str:

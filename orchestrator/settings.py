@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -52,9 +52,11 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     cache = environment.get("LEADLINE_CACHE_DIR") or _user_folder("cache", environment)
     config = Path(environment.get("LEADLINE_CONFIG") or _user_folder("config", environment) / "config.toml")
     parsed = _read_file(config, required=bool(environment.get("LEADLINE_CONFIG")))
+    _known(parsed, _TABLES, config, "")
     limits = parsed.get("limits", {})
     if not isinstance(limits, Mapping):
         raise UsageError(f"{config}: `limits` is not a table", hint="write [limits] and one setting a line below it")
+    _known(limits, _LIMITS, config, "limits.")
     return Settings(
         state_dir=Path(state).expanduser().absolute(),
         cache_dir=Path(cache).expanduser().absolute(),
@@ -67,6 +69,17 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         file=parsed,
         environment=dict(environment),
     )
+
+
+_TABLES = ("claude", "limits")
+_LIMITS = ("parallel", "max_agents", "max_minutes", "silence_seconds", "ask_above_cost", "ask_above_tokens")
+
+
+def _known(table: Mapping[str, object], names: Sequence[str], source: Path, before: str) -> None:
+    """A setting that nobody reads is a mistake of whoever wrote it: a limit that does not hold, for instance."""
+    for name in table:
+        if name not in names:
+            raise UsageError(f"{source}: unknown setting {before}{name}", hint=f"known are {', '.join(names)}")
 
 
 _XDG = {"state": ".local/state", "cache": ".cache", "config": ".config"}

@@ -195,6 +195,16 @@ class Spend:
             return "cost"
         return ""
 
+    @property
+    def tightest(self) -> str:
+        """Name of the limit that leaves least room, or empty."""
+        left: dict[str, float] = {}
+        if self.limits.max_tokens is not None:
+            left["tokens"] = 1 - self._all.tokens / max(1, self.limits.max_tokens)
+        if self.limits.max_cost is not None:
+            left["cost"] = 1 - self._all.cost / max(1e-12, self.limits.max_cost)
+        return min(left, key=left.__getitem__, default="")
+
     def room(self) -> int | None:
         """Tokens that may still be spent, as uncached input where the limit is in money; None without a limit."""
         left: list[float] = []
@@ -205,7 +215,10 @@ class Spend:
         return max(0, int(min(left))) if left else None
 
     def fitting(self, tasks: Sequence[Task]) -> list[Task]:
-        """As many of these tasks, in order, as there is room for; each with its reserved share of what is left."""
+        """As many of these tasks, in order, as there is room for; each with its reserved share of what is left.
+
+        Reserved is what the limit counts: of a limit in money, money, since tokens read from the cache cost a tenth.
+        """
         room = self.room()
         if room is None:
             return list(tasks)
@@ -213,11 +226,18 @@ class Spend:
         least = LEAST_REQUESTS * (self._prefix + TURN_TOKENS)
         kept = list(tasks[: left // least])
         shares = [_share(task) for task in kept]
-        return [self._capped(task, int(left * share / sum(shares))) for task, share in zip(kept, shares, strict=True)]
+        return [self._capped(task, share / sum(shares)) for task, share in zip(kept, shares, strict=True)]
 
-    def _capped(self, task: Task, reserved: int) -> Task:
-        before = self._by_task.get(task.id, _Sum()).tokens
-        return replace(task, settings={**task.settings, "max_tokens": before + reserved})
+    def _capped(self, task: Task, share: float) -> Task:
+        before = self._by_task.get(task.id, _Sum())
+        own: dict[str, object] = {}
+        if self.limits.max_tokens is not None:
+            left = self.limits.max_tokens - self._all.tokens - ANSWER_TOKENS
+            own["max_tokens"] = before.tokens + int(left * share)
+        if self.limits.max_cost is not None:
+            money = self.limits.max_cost - self._all.cost - (self.prices.money(ANSWER_TOKENS) or 0.0)
+            own["max_cost"] = before.cost + money * share
+        return replace(task, settings={**task.settings, **own})
 
     # --- estimating ---
 

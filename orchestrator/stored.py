@@ -319,7 +319,8 @@ def cost_text(session: Session) -> str:
 def _cost_line(name: str, usage: Mapping[str, float]) -> str:
     numbers = [f"{usage.get(column, 0):{9 if column == 'requests' else 10},.0f}" for column in _COLUMNS]
     money = [f"{amount:,.4f} {key[5:].upper()}" for key, amount in usage.items() if key.startswith("cost_")]
-    return f"{name:18} {' '.join(numbers)}  {''.join(money) or 'no price'}"
+    none = "no price" if usage.get("requests") else "-"
+    return f"{name:18} {' '.join(numbers)}  {''.join(money) or none}"
 
 
 def _unknown(usage: Mapping[str, float]) -> list[str]:

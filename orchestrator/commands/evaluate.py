@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from manifests.errors import UsageError
+from orchestrator import engines
 from orchestrator.commands.explore import agreed_at_terminal
 from orchestrator.output import print_json, print_text, say
-from orchestrator.settings import Settings, load_settings
+from orchestrator.settings import load_settings
 from orchestrator.spend import Estimate, Spend, SpendLimits, approve
 from subagents.claude import recall as planted
 from subagents.claude.brake import Brake, BrakePolicy
 from subagents.claude.client import Endpoint, make_endpoint, model_of
-from subagents.claude.config import ClaudeSettings, ModelFacts, settings_from
+from subagents.claude.config import ClaudeSettings, ModelFacts
 from subagents.claude.prices import Prices
 from subagents.claude.stops import Trouble, as_error
 
@@ -39,7 +39,7 @@ def recall(
     """Evaluate and print the table. Exit code 5 when a limit ended it early."""
     wanted = _lengths(lengths)
     settings = load_settings(os.environ)
-    configured = _configured(settings)
+    configured = engines.configured(settings)
     limits = SpendLimits(
         max_cost=max_cost,
         max_tokens=max_tokens,
@@ -63,13 +63,6 @@ def _lengths(text: str) -> list[int]:
     if not all(part.isdigit() and 1_000 <= int(part) <= 10_000_000 for part in parts):
         raise UsageError(f"--lengths is {text!r}", hint="give numbers of tokens from 1000 on: --lengths 8000,32000")
     return [int(part) for part in parts]
-
-
-def _configured(settings: Settings) -> ClaudeSettings:
-    table = settings.file.get("claude", {})
-    if not isinstance(table, Mapping):
-        raise UsageError("`claude` in the configuration is no table", hint="write [claude] and its settings below it")
-    return settings_from(table, settings.environment)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -150,6 +150,8 @@ class Agent:
         parts = [f"{left} of {self.limits.max_turns} turns left"]
         if self.limits.max_tokens is not None:
             parts.append(f"{max(0, self.limits.max_tokens - self.spent.tokens):,} tokens left")
+        if self.limits.max_cost is not None:
+            parts.append(f"{max(0.0, 1 - self.spent.cost / self.limits.max_cost):.0%} of its money left")
         return ", ".join(parts)
 
     def delivered(self) -> bool:

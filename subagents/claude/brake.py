@@ -28,6 +28,8 @@ class BrakePolicy:
     jitter: float = 0.25
     """A pause is longer by up to this share, so that processes do not wake together."""
     outage_limit_s: float = 900.0
+    first_contact_s: float = 30.0
+    """The same, as long as no request of this process got through and none even left: more likely a wrong address."""
 
 
 class Outage(EngineError):
@@ -51,6 +53,8 @@ class Brake:
     _bad_since: float | None = None
     _probing: bool = False
     _last: str = ""
+    _reached: bool = False
+    """Whether any request left, be it for a refusal."""
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -106,6 +110,7 @@ class Brake:
         """A request got through. `headers` of its response may say that nothing is left until some time."""
         self._in_row = 0
         self._bad_since = None
+        self._reached = True
         self._limit = min(float(self.policy.parallel), self._limit + 1.0 / max(1.0, self._limit))
         if headers:
             pause = exhausted_for_s(headers)
@@ -118,6 +123,7 @@ class Brake:
         now = self.clock()
         self.refusals += 1
         self._last = str(trouble)
+        self._reached = self._reached or not trouble.never_sent
         self._bad_since = now if self._bad_since is None else self._bad_since
         if trouble.retry_after_s is not None and trouble.retry_after_s > self.policy.outage_limit_s:
             raise self._outage(f"the endpoint asks to wait {trouble.retry_after_s:,.0f} s")
@@ -132,7 +138,10 @@ class Brake:
         self._wake()
 
     def _check_outage(self) -> None:
-        if self._bad_since is not None and self.clock() - self._bad_since > self.policy.outage_limit_s:
+        limit = self.policy.outage_limit_s
+        if not self._reached:
+            limit = min(limit, self.policy.first_contact_s)
+        if self._bad_since is not None and self.clock() - self._bad_since > limit:
             raise self._outage(f"nothing got through for {self.clock() - self._bad_since:,.0f} s")
 
     def _outage(self, what: str) -> Outage:

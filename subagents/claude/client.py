@@ -7,6 +7,7 @@ imported here, when a client is made, because importing it takes a second or two
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -56,14 +57,41 @@ class Endpoint:
         except Exception as error:
             trouble = trouble_of(error)
             if trouble.kind in ("usage", "bad_request", "broken") or trouble.status in (404, 405, 501):
-                if self._settings.window_tokens is None and trouble.status == 404 and self._is_anthropic():
-                    raise trouble from error
+                if self._settings.window_tokens is None and trouble.status == 404:
+                    if self._is_anthropic():
+                        raise trouble from error
+                    return await self._listed(models, model)
                 return None
             raise trouble from error
         if not hasattr(info, "to_dict"):
+            if self._settings.window_tokens is None and isinstance(info, str):
+                raise Trouble(
+                    "usage", f"{self.address} answers no JSON but {' '.join(info.split())[:60]!r}", status=200
+                )
             return None
         body: Mapping[str, object] = info.to_dict(mode="json")
         return body
+
+    async def _listed(self, models: Any, model: str) -> Mapping[str, object] | None:
+        """What the list of models says of one that cannot be asked for by itself; None without such a list.
+
+        Raises UsageError when there is a list, and the model is not on it.
+        """
+        try:
+            page = await models.list(limit=100)
+        except Exception as error:
+            if trouble_of(error).kind == "closed":
+                raise trouble_of(error) from error
+            return None
+        data = getattr(page, "data", None)
+        listed = {str(one.id): one.to_dict(mode="json") for one in data or () if hasattr(one, "id")}
+        if listed and model not in listed:
+            near = get_close_matches(model, listed, n=12, cutoff=0.0)
+            raise UsageError(
+                f"the endpoint has no model {model!r}",
+                hint=f"set claude.model or LEADLINE_MODEL to one it has: {', '.join(near)}",
+            )
+        return listed.get(model)
 
     def _is_anthropic(self) -> bool:
         return not self._settings.base_url

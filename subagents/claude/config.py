@@ -103,12 +103,50 @@ def settings_from(table: Mapping[str, object], environment: Mapping[str, str]) -
             if not given.isdigit():
                 raise UsageError(f"{variable} is {given!r}", hint="give a number of tokens")
             values[name] = int(given)
+    for name, variable in (("api_key", "ANTHROPIC_API_KEY"), ("auth_token", "ANTHROPIC_AUTH_TOKEN")):
+        given = environment.get(variable, "")
+        if given != given.strip():  # else left to the SDK, which knows what comes first
+            values[name] = given
+        if name in values:
+            values[name] = _header_value(str(values[name]), variable if given else f"claude.{name}")
+        elif given:
+            _header_value(given, variable)
+    if address := values.get("base_url"):
+        _check_address(str(address))
     settings = ClaudeSettings(**values)  # type: ignore[arg-type]
+    for name in settings.prices:
+        settings.prices_of(name)
     if settings.api_key or settings.auth_token:
         from scratch.redaction import know_own_secrets
 
         know_own_secrets((settings.api_key, settings.auth_token))
     return settings
+
+
+def _header_value(key: str, name: str) -> str:
+    """The key without white space around it. No other character of it is ever printed."""
+    bare = key.strip()
+    if not all("!" <= character <= "~" for character in bare):
+        raise UsageError(
+            f"{name} holds a character that no key has: white space, a control character or one beyond ASCII",
+            hint="copy the key again",
+        )
+    return bare
+
+
+def _check_address(address: str) -> None:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(address)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good:
+        raise UsageError(
+            f"the address of the endpoint is {address!r}",
+            hint="give ANTHROPIC_BASE_URL (or claude.base_url) as http://HOST:PORT or https://HOST",
+        )
 
 
 _CHOICES: Mapping[str, tuple[str, ...]] = {

@@ -40,7 +40,7 @@ async def _run(agent: Agent) -> Outcome:
     while True:
         if turn is None:
             if name := agent.limit():
-                return agent.outcome("partial", f"the limit of {name} was reached", at_limit=True)
+                return agent.outcome("partial", f"the limit on {name} was reached", at_limit=True)
             turn = await _next_turn(agent)
         without_result = 0 if turn.calls or (turn.text and turn.stop_reason == "end_turn") else without_result + 1
         if without_result > MOST_IN_A_ROW:

@@ -60,11 +60,14 @@ class Trouble(Exception):
         retry_after_s: float | None = None,
         status: int = 0,
         may_be_charged: bool = False,
+        never_sent: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retry_after_s = retry_after_s
         self.status = status
+        self.never_sent = never_sent
+        """The connection failed before the request left."""
         self.may_be_charged = may_be_charged
         """The request may have reached a model, whose reply was lost: its cost is unknown, not zero."""
 
@@ -146,10 +149,12 @@ def trouble_of(error: Exception) -> Trouble:
         return _of_sdk(error, names)
     if module in ("httpx2", "httpx", "httpcore", "httpcore2", "h11") or isinstance(error, OSError):
         kind: TroubleKind = "usage" if {"InvalidURL", "UnsupportedProtocol"} & set(names) else "throttled"
+        unsent = bool(_NEVER_SENT & set(names))
         return Trouble(
             kind,
             f"connection: {type(error).__name__}: {error}".rstrip(": "),
-            may_be_charged=not _NEVER_SENT & set(names),
+            may_be_charged=not unsent,
+            never_sent=unsent,
         )
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return Trouble("broken", f"the reply is not JSON: {error}")
@@ -168,14 +173,15 @@ def _of_sdk(error: Exception, names: list[str]) -> Trouble:
     text = str(getattr(error, "api_message", None) or getattr(error, "message", None) or error)
     if type(error).__name__ == "APIStatusError" or status == 200:
         kind = _by_type(error, status, kind)
-    if kind in ("bad_request", "too_large") and _is_too_long(getattr(error, "error_code", None), text):
-        kind = "too_long"
+    kind = _by_text(kind, getattr(error, "error_code", None), text)
+    unsent = status == 0 and _was_never_sent(error)
     return Trouble(
         kind,
         _one_line(text),
         retry_after_s=_retry_after(error),
         status=status,
-        may_be_charged=status == 0 and not _was_never_sent(error),
+        may_be_charged=status == 0 and not unsent,
+        never_sent=unsent,
     )
 
 
@@ -189,9 +195,7 @@ def trouble_in_stream(data: bytes) -> Trouble:
     error = told if isinstance(told, dict) else {}
     text = str(error.get("message") or data.decode("utf-8", "replace") or "an error without a message")
     kind = BY_ERROR_TYPE.get(str(error.get("type", "")), "broken")
-    if kind in ("bad_request", "too_large") and _is_too_long(error.get("error_code"), text):
-        kind = "too_long"
-    return Trouble(kind, _one_line(text), status=200)
+    return Trouble(_by_text(kind, error.get("error_code"), text), _one_line(text), status=200)
 
 
 def _was_never_sent(error: Exception) -> bool:
@@ -211,6 +215,15 @@ def _by_type(error: Exception, status: int, otherwise: TroubleKind) -> TroubleKi
     if 400 <= status < 500:
         return "bad_request"
     return "throttled" if status >= 500 else otherwise
+
+
+def _by_text(kind: TroubleKind, error_code: object, text: str) -> TroubleKind:
+    """What is told as an invalid request and is none: a full window, an empty account."""
+    if kind in ("bad_request", "too_large") and _is_too_long(error_code, text):
+        return "too_long"
+    if kind == "bad_request" and "credit balance" in text.lower():
+        return "closed"
+    return kind
 
 
 def _is_too_long(error_code: object, text: str) -> bool:

@@ -20,7 +20,16 @@ def test_the_file_gives_limits_and_credentials(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[limits\n", "[limits]\nparallel = 0\n", "[limits]\nparallel = 'x'\n", "limits = 1\n"]
+    "text",
+    [
+        "[limits]\nmax_cos = 1\n",
+        "[limit]\nparallel = 1\n",
+        "paralel = 1\n",
+        "[limits\n",
+        "[limits]\nparallel = 0\n",
+        "[limits]\nparallel = 'x'\n",
+        "limits = 1\n",
+    ],
 )
 def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     file = tmp_path / "config.toml"

@@ -52,6 +52,15 @@ def test_a_limit_in_tokens_ends_in_a_partial_answer_and_holds_when_resumed(tmp_p
         assert {f["id"] for f in got["findings"]} <= {f["id"] for f in again["findings"]}
 
 
+def test_a_limit_in_money_is_used_up_in_money_and_the_option_is_named(tmp_path: Path, works: Path) -> None:
+    """Tokens that were read from the cache cost a tenth, so they count a tenth."""
+    with lab(tmp_path / "home", steps=12) as one:
+        got = one.explore(works, "--max-cost", "0.3", code=5)
+        assert {t["failure"] for t in got["tasks"] if t["status"] == "partial"} == {"the limit on cost was reached"}
+        assert 0.15 < got["usage"]["cost_usd"] <= 0.3
+        assert "--max-cost N" in one.run("show", got["session"]).stdout
+
+
 def test_money_without_a_price_is_refused(tmp_path: Path, works: Path) -> None:
     with lab(tmp_path / "home") as one:
         assert one.api is not None

@@ -96,6 +96,27 @@ async def test_an_outage_longer_than_the_limit_ends_every_waiting_request() -> N
     assert "overloaded" in str(error)
 
 
+async def test_an_address_that_nothing_ever_answered_at_is_given_up_sooner() -> None:
+    time = Time()
+    brake = brake_on(time, outage_limit_s=900, first_contact_s=30)
+
+    async def one(trouble: Trouble) -> None:
+        while True:
+            async with brake.passing():
+                brake.refused(trouble)
+
+    with pytest.raises(Outage):
+        await one(Trouble("throttled", "no such host", never_sent=True))
+    assert 30 <= time.now < 100
+    time = Time()
+    brake = brake_on(time, outage_limit_s=900, first_contact_s=30)
+    async with brake.passing():
+        brake.succeeded()
+    with pytest.raises(Outage):
+        await one(Trouble("throttled", "no such host", never_sent=True))
+    assert time.now >= 900
+
+
 async def test_a_wait_longer_than_the_outage_limit_is_not_slept_through() -> None:
     brake = brake_on(Time(), outage_limit_s=900)
     with pytest.raises(Outage, match="3,600 s"):

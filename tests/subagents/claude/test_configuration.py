@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from manifests.errors import UsageError
 from orchestrator.summaries import build_summary
+from subagents.claude.client import make_endpoint
+from subagents.claude.config import ClaudeSettings, settings_from
 from subagents.claude.server_side import DIAGNOSIS_BETA
+from subagents.claude.stops import Trouble, as_error
 from subagents.engine import Workspace
 from tests.fake_api.assertions import assert_all_valid
 from tests.fake_api.models.explorer import Explorer
@@ -56,6 +61,59 @@ async def test_what_the_model_does_not_accept_is_refused_before_anything_is_sent
             await here.run(settings_for(api, **settings))
         assert api.created == []
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("address", ["notaurl", "http://", "ftp://host", "http://host:port", "//host"])
+def test_an_address_that_is_none_is_refused_when_it_is_read(address: str) -> None:
+    with pytest.raises(UsageError, match="address") as caught:
+        settings_from({}, {"ANTHROPIC_BASE_URL": address})
+    assert "ANTHROPIC_BASE_URL" in caught.value.hint
+
+
+def test_white_space_around_a_key_is_no_part_of_it_and_other_characters_are_refused_unprinted() -> None:
+    assert settings_from({"api_key": " sk-1\n"}, {}).api_key == "sk-1"
+    assert settings_from({}, {"ANTHROPIC_API_KEY": "sk-2\r\n"}).api_key == "sk-2"
+    assert settings_from({}, {"ANTHROPIC_AUTH_TOKEN": " sk-3"}).auth_token == "sk-3"
+    for key in ("sk\r-4", "sk 4", "sk\x004", "sk-\u00e4"):
+        with pytest.raises(UsageError, match="ANTHROPIC_API_KEY") as caught:
+            settings_from({}, {"ANTHROPIC_API_KEY": key})
+        assert key not in f"{caught.value} {caught.value.hint}"
+
+
+def test_prices_are_read_with_the_rest() -> None:
+    with pytest.raises(UsageError, match="per_milion"):
+        settings_from({"prices": {"default": {"per_milion": 3.0}}}, {})
+
+
+async def test_a_model_that_the_endpoint_does_not_list_is_told_with_those_it_has() -> None:
+    with FakeApi(model=Explorer(steps=1)) as api:
+        endpoint = make_endpoint(settings_for(api))
+        with pytest.raises(UsageError, match="claude-opus-5x") as caught:
+            await endpoint.facts("claude-opus-5x")
+        await endpoint.close()
+    assert caught.value.hint.startswith("set claude.model or LEADLINE_MODEL to one it has: claude-opus-5")
+
+
+async def test_a_web_page_is_no_messages_api() -> None:
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<html><body>It works!</body></html>")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        settings = ClaudeSettings(base_url=f"http://127.0.0.1:{server.server_port}", api_key="k", model="m")
+        endpoint = make_endpoint(settings)
+        with pytest.raises(Trouble, match="It works") as caught:
+            await endpoint.facts("m")
+        await endpoint.close()
+        server.shutdown()
+    assert as_error(caught.value).exit_code == 2
 
 
 async def test_after_a_phase_that_brought_nothing_no_other_is_planned(here: World, workspace: Workspace) -> None:

@@ -34,7 +34,7 @@ async def test_what_was_said_goes_back_after_each_edit(
 ) -> None:
     with FakeApi(model=made()) as api:
         settings = settings_for(api, model=model, max_turns=turns, clearing=clearing, server_side=False)
-        assert (await here.run(settings)).failure == "the limit of turns was reached"
+        assert (await here.run(settings)).failure == "the limit on turns was reached"
         engine = here.engine(settings)
         try:
             agent = await engine.agent(here.context(here.task()))

@@ -22,6 +22,7 @@ from subagents.claude.stops import (
     as_error,
     retry_after_s,
     stop_action,
+    trouble_in_stream,
     trouble_of,
 )
 
@@ -105,6 +106,15 @@ def test_statuses_and_errors_told_in_a_stream_are_told_apart(status: int, kind: 
 def test_a_full_window_is_not_any_invalid_request() -> None:
     body = {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 2 > 1"}}
     assert trouble_of(status_error(400, body)).kind == "too_long"
+
+
+def test_an_empty_account_is_told_as_an_invalid_request_and_closes_the_session() -> None:
+    said = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing."
+    body = {"type": "error", "error": {"type": "invalid_request_error", "message": said}}
+    trouble = trouble_of(status_error(400, body))
+    assert trouble.kind == "closed"
+    assert as_error(trouble).exit_code == 4
+    assert trouble_in_stream(json.dumps(body).encode()).kind == "closed"
 
 
 def test_a_stream_that_breaks_may_have_been_charged_and_a_refused_connection_was_not() -> None:
