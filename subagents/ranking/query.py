@@ -64,6 +64,7 @@ _NAME_ANCHOR = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _EXTENSION = (
     "pyi?|pyx|go|rs|tsx?|jsx?|mjs|cjs|cc?|h|cpp|cxx|hpp|hh|java|kts?|rb|php|cs|scala|swift|sh"
+    "|hs|mli?|exs?|erl|clj[cs]?|fsx?|jl|lua|p[lm]|dart|vue|svelte|zig|nim|groovy|gradle|tcl|f90|s?css|sql|proto|xml"
     "|md|rst|adoc|txt|toml|ya?ml|json|cfg|ini"
 )
 _FILE = re.compile(rf"(?<![\w/])[\w.@/\\-]*\w\.(?:{_EXTENSION})\b")

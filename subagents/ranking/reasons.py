@@ -56,6 +56,8 @@ def reasons_for(
         if len(said) >= REASONS_SHOWN or (said and name in weak):
             break
         text = _SAID.get(name) or about.say(name)
+        if name == "frame" and len(query.frames) == 1 and not query.frames[0].name:  # `path:line` alone
+            text = "a line of it is given in the question"
         if text and text not in said:
             said.append(text)
     if (lower := _LOWER.get(corpus.role(file))) is not None:

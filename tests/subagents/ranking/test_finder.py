@@ -102,6 +102,7 @@ def test_the_definitions_that_a_question_points_at_by_line_or_name_come_first(
     hit = finder.find(question)[0]
     assert hit.path == "ferry/timetable.py"
     assert [one.symbol.qualified for one in hit.symbols[: len(names)]] == names
+    assert ("in the traceback" if "File" in question else "a line of it is given in the question") in hit.reasons
 
 
 def test_a_result_says_why_even_if_what_it_defines_counts_little(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_identifiers_are_found_in_every_usual_spelling() -> None:
         ("app/models/user.rb:5:in `save!'", Frame(path="app/models/user.rb", line=5, name="save!")),
         ("thread 'main' panicked at src/lib.rs:9:1", Frame(path="src/lib.rs", line=9, name="")),
         ("see src/server.c:120", Frame(path="src/server.c", line=120, name="")),
+        ("lib/shop.ml:4 and lib/shop.ex:2", Frame(path="lib/shop.ml", line=4, name="")),
     ],
 )
 def test_entries_of_tracebacks_are_read_in_the_common_languages(text: str, frame: Frame) -> None:
