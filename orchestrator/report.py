@@ -189,7 +189,11 @@ def _coverage_paragraph(report: Report) -> str:
     text.append(_task_counts(report.tasks))
     checked = sum(len(f.citations) for f in report.findings)
     good = sum(len(f.citations) for f in report.findings if f.status == "verified")
-    text.append(f"{good} of {checked} citations checked against the snapshot and found right.")
+    text.append(
+        f"{good} of {checked} citations checked against the snapshot and found right."
+        if checked
+        else "No citation was checked: nothing was recorded that cites code."
+    )
     if report.redacted:
         kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(report.redacted.items()))
         text.append(f"Redacted where written: {kinds}.")

@@ -162,13 +162,18 @@ def again(
     *,
     takeover: bool = False,
 ) -> Report:
-    """Resume a session at its pinned snapshot. A finished one is only reported. Raises like `start`."""
+    """Resume a session at its pinned snapshot. Raises like `start`.
+
+    A finished one is only reported, unless what it rests on is to be verified: then nothing is planned, all else is.
+    """
     redactor = Redactor()
     store = SessionStore(settings.state_dir, redact=redactor.json)
     with store.open(entry, takeover=takeover) as session:
         manifest = session.read_manifest()
         if manifest.status == "finished":
-            return stored.load_report(session)
+            if not call.limits.verify:
+                return stored.load_report(session)
+            call = replace(call, limits=replace(call.limits, only_failed=True))
         return _go_on(session, manifest, call, settings, redactor, view, announce)
 
 

@@ -52,8 +52,10 @@ def resume(
         return reported(
             lambda view, announce: runs.rebased(entry, call, settings, view, announce), as_json=as_json, quiet=quiet
         )
-    if not quiet and entry.status == "finished":
+    if not quiet and entry.status == "finished" and not call.limits.verify:
         say(f"session {entry.id} is finished; nothing runs again")
+        if unfinished := sum(entry.tasks.values()) - entry.tasks.get("finished", 0):
+            say(f"{unfinished} subagents of earlier questions did not finish: `leadline ask` such a question again")
     return reported(
         lambda view, announce: runs.again(entry, call, settings, view, announce, takeover=takeover),
         as_json=as_json,

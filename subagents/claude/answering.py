@@ -110,8 +110,9 @@ def answer_opening(
 def coverage_line(coverage: Coverage) -> str:
     """What was looked at, in one line."""
     cut = [*coverage.truncated[:5], *(f"timed out: {what}" for what in coverage.timed_out[:5])]
-    return f"{len(coverage.files_read):,} files were read or searched, {len(coverage.skipped):,} could not be." + (
-        f" Cut short: {'; '.join(cut)}." if cut else ""
+    return (
+        f"{len(coverage.files_read):,} files were read or searched, {len(coverage.skipped):,} were not, or not in full."
+        + (f" Cut short: {'; '.join(cut)}." if cut else "")
     )
 
 

@@ -15,7 +15,7 @@ from tests.fake_api.ledger import Charge, Totals, total
 from tests.fake_api.record import RecordedRequest, from_json
 
 ROOT = Path(__file__).resolve().parents[2]
-_START_LIMIT_S = 30.0
+_START_LIMIT_S = 120.0
 
 
 class FakeApiProcess:

@@ -17,6 +17,7 @@ from orchestrator.summaries import build_summary
 from scratch.findings import Citation, Finding, quote_hash
 from subagents.claude import answering, planning
 from subagents.claude.structured import json_object
+from subagents.codebase.types import Skipped
 from subagents.engine import Coverage, Workspace
 from tests.orchestrator.claude.lab import make_works
 from tests.subagents.claude.world import opened
@@ -180,6 +181,11 @@ def test_absence_is_claimed_only_with_what_was_searched() -> None:
     assert "timed out: search 'y'" in markdown
     nothing = answering.Draft(found=False, statements=(), dropped=0)
     assert "2 files were read or searched" in answering.rendered(nothing, [], cut).markdown
+
+
+def test_a_file_that_was_read_in_part_is_not_said_to_be_unreadable() -> None:
+    partly = Coverage(files_read=frozenset({"a"}), skipped=(Skipped("a", "no_grammar"),))
+    assert "1 files were read or searched, 1 were not, or not in full." in answering.coverage_line(partly)
 
 
 def test_verdicts_are_read_off_findings() -> None:

@@ -134,6 +134,19 @@ def test_what_contradicts_is_asked_again_then_said_side_by_side_with_links_to_bo
         assert "secret" not in answer
 
 
+def test_what_a_finished_session_rests_on_can_still_be_put_to_the_test(tmp_path: Path, works: Path) -> None:
+    with lab(tmp_path / "home", rounds=1, verdict="REFUTED") as one:
+        assert one.api is not None
+        first = one.explore(works)
+        seen = len(one.api.created)
+        got = one.run("resume", first["session"], "--verify", "--json")
+        assert "nothing runs again" not in got.stderr
+        assert any(f["status"] == "refuted" for f in json.loads(got.stdout)["findings"])
+        openings = one.openings(first["session"])
+        done = {openings[t["id"]] for t in first["tasks"]}
+        assert not done & {opening_of(r.json) for r in one.api.created[seen:]}, "what is finished does not run again"
+
+
 def test_refuted_claims_are_marked_and_never_stated(tmp_path: Path, works: Path) -> None:
     with lab(tmp_path / "home", rounds=1, verdict="REFUTED") as one:
         assert one.api is not None
