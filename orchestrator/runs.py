@@ -335,7 +335,7 @@ def _work(
             view=view,
             spend=equipment.spend,
             refuter=equipment.refuter,
-            approve=call.approve,
+            approve=lambda estimate: _approved(call, estimate, stopper),
             earlier_answer=lambda: stored.read_answer(session),
         )
         if equipment.spend is not None:
@@ -379,6 +379,15 @@ def _kept(session: Session, coordinator: Coordinator, result: Result, snapshot: 
     report = stored.load_report(session)
     session.write_text("answer.md", to_markdown(report))
     return report
+
+
+def _approved(call: Call, estimate: Estimate, stopper: Stopper) -> None:
+    """A signal while a person is asked cancels the work, as one at any other time does."""
+    try:
+        with stopper.at_once():
+            call.approve(estimate)
+    except StopAsked:
+        raise asyncio.CancelledError from None
 
 
 async def _until_stopped(coordinator: Coordinator, engine: Engine, stopper: Stopper) -> Result:

@@ -39,6 +39,15 @@ class Stopper:
         finally:
             self._then = None
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """While inside, a signal raises StopAsked although a loop runs: somebody is asked something, and waits."""
+        then, self._then = self._then, None
+        try:
+            yield
+        finally:
+            self._then = then
+
 
 @contextmanager
 def stoppable() -> Iterator[Stopper]:

@@ -89,7 +89,10 @@ def agreed_at_terminal() -> Callable[[Estimate], bool] | None:
 
 
 def _agreed(estimate: Estimate) -> bool:
-    return click.confirm(printable(f"{estimate.line}. Go on?"), default=False, err=True)
+    try:
+        return click.confirm(printable(f"{estimate.line}. Go on?"), default=False, err=True)
+    except click.Abort:  # the end of input
+        return False
 
 
 def _to_resume(settings: Settings, session: str | None) -> SessionEntry:

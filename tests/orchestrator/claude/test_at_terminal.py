@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import select
 import subprocess
+import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +23,14 @@ def at_terminal(one: Lab, *arguments: str, typed: Sequence[tuple[str, str]]) -> 
     ours, theirs = pty.openpty()
     environment = {**one.environment, "TERM": "xterm"}
     process = subprocess.Popen(
-        one.command(*arguments), env=environment, cwd=one.home, stdin=theirs, stdout=theirs, stderr=theirs
+        one.command(*arguments),
+        env=environment,
+        cwd=one.home,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that control characters are signals
     )
     os.close(theirs)
     said, waiting, seen = "", list(typed), 0
@@ -48,6 +57,22 @@ def at_terminal(one: Lab, *arguments: str, typed: Sequence[tuple[str, str]]) -> 
             process.kill()
             process.wait()
         os.close(ours)
+
+
+def test_control_c_and_the_end_of_input_at_the_question_are_answers(tmp_path: Path) -> None:
+    works = make_works(tmp_path / "works")
+    with lab(tmp_path / "home", rounds=1) as one:
+        assert one.api is not None
+        one.configure(limits="ask_above_cost = 0.01")
+        asked = r"3 subagents: about [\d,]+ tokens, about [\d.]+ USD.*Go on\?.*: "
+        code, said = at_terminal(one, "explore", str(works), QUESTION, "--engine", "claude", typed=[(asked, "\x03")])
+        assert code == 130, said
+        session = re.findall(r"leadline resume (\S+)", said)[-1]
+        assert one.json("sessions")["sessions"][0]["status"] == "interrupted"
+        code, said = at_terminal(one, "resume", session, typed=[(asked, "\x04")])
+        assert code == 2, said
+        assert "nothing more was spent" in said
+        assert len(one.api.created) == 1, "only the plan was paid for"
 
 
 def test_a_person_is_asked_above_the_amount_and_what_they_decline_resumes_when_they_agree(tmp_path: Path) -> None:
