@@ -27,7 +27,7 @@ from subagents.claude.messages import AssistantTurn, Pair, Reply, Request, ToolR
 from subagents.claude.progress import Progress, Verdict
 from subagents.claude.protocol import check_request
 from subagents.claude.replies import StreamReader, reply_of, usage_of
-from subagents.claude.server_side import DIAGNOSIS_BETA
+from subagents.claude.server_side import DIAGNOSIS_BETA, cleared_by_api
 from subagents.claude.state_block import StateBlock, finding_line, key_first
 from subagents.claude.stops import Trouble, as_error
 from subagents.claude.tokens import TokenMeter, raw_tokens
@@ -101,6 +101,8 @@ class Agent:
     """Rendered findings by the object's identity; a finding that changes is another object."""
     _edited: str = ""
     """Name of the last edit, for the message about a request that is refused after it."""
+    _api_cleared: int = 0
+    """Calls and turns of thinking that the API left out of the last request; another number is an edit of its own."""
     _told: set[str] = field(default_factory=set)
     shrink_now: bool = False
     """The last reply met the end of the window: compact before the next request."""
@@ -310,6 +312,10 @@ class Agent:
         Returns the turn it completes: what pauses cut into several replies is one turn.
         """
         entry = self._entry(reply.usage, "message", None, bound=reply.counted_input)
+        cleared = cleared_by_api(reply.applied_edits)
+        if cleared != self._api_cleared:
+            entry = replace(entry, cleared=True)
+        self._api_cleared = cleared
         self.transcript.reply(reply, entry)
         self._account(entry)
         self._edited = ""

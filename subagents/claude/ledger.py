@@ -29,7 +29,7 @@ class Entry:
     """Most that unreported input can be."""
     bound_output: int
     cleared: bool = False
-    """An edit of the context went before this request: its cache write is expected."""
+    """An edit of the context, ours or the API's, went before this request: its cache write is expected."""
 
     @property
     def unknown(self) -> bool:
