@@ -206,16 +206,13 @@ class CallResolver:
         found: dict[tuple[str, str, int], Symbol] = {}
         for path in self.index.posted("reference", symbol.name):
             view = self.index.view(path)
-            for line, name, receiver, kind in view.reference_rows if view else ():
-                if kind != INHERIT:
+            if view is None:
+                continue
+            written = {symbol.name}
+            written.update(alias for one in view.imports for original, alias in one.names if original == symbol.name)
+            for line, name, receiver, kind in view.reference_rows:
+                if kind != INHERIT or name not in written:
                     continue
-                if name != symbol.name and not any(
-                    alias == name and original == symbol.name
-                    for imported in view.imports  # type: ignore[union-attr]
-                    for original, alias in imported.names
-                ):
-                    continue
-                assert view is not None
                 deriving = self.deriving(view, line, receiver)
                 if deriving is not None and deriving != symbol and symbol in self.bases(deriving):
                     found[identity(deriving)] = deriving

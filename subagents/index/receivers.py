@@ -6,7 +6,7 @@ Where a name alone would have to decide, that is often all there is to go by.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from subagents.codebase.types import Symbol
@@ -33,6 +33,7 @@ class Receivers:
         self._resolver = resolver
         self._called: dict[tuple[str, int, int, str], frozenset[str]] = {}
         self._members: dict[tuple[str, int], frozenset[str] | None] = {}
+        self._derived: dict[tuple[str, int], Sequence[Symbol]] = {}
 
     def may_be(self, view: FileView, caller: Symbol, receiver: str, owner: Symbol) -> bool:
         """Whether a type, or one derived from it, has everything that is called on `receiver`.
@@ -48,7 +49,10 @@ class Receivers:
             return True
         if not generations:
             return False
-        derived = self._resolver.subclasses(owner)
+        key = (owner.path, owner.start)
+        if key not in self._derived:
+            self._derived[key] = self._resolver.subclasses(owner)
+        derived = self._derived[key]
         return len(derived) > _MANY or any(self._has(one, called, generations - 1) for one in derived)
 
     def _called_on(self, view: FileView, caller: Symbol, receiver: str) -> frozenset[str]:
