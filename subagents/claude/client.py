@@ -88,8 +88,9 @@ class Endpoint:
         if listed and model not in listed:
             near = get_close_matches(model, listed, n=12, cutoff=0.0)
             raise UsageError(
-                f"the endpoint has no model {model!r}",
-                hint=f"set claude.model or LEADLINE_MODEL to one it has: {', '.join(near)}",
+                f"the endpoint does not list a model {model!r}, so nobody knows how large its window is",
+                hint=f"set claude.model or LEADLINE_MODEL to one it has: {', '.join(near)}; or, where it takes any "
+                "name, claude.window_tokens (LEADLINE_WINDOW_TOKENS)",
             )
         return listed.get(model)
 

@@ -314,9 +314,8 @@ def test_a_plain_folder_is_not_read_again_and_changes_are_seen(tmp_path: Path, o
     assert again.id == opened(folder).id != first.id
     assert (list(again.files()), again.read_bytes("b.py")) == (["a.py", "b.py"], b"new 1\n")
 
-    memory = next(cache.iterdir())
+    (memory,) = [file for file in cache.iterdir() if b"a.py" in file.read_bytes()]  # the version of git lies beside it
     remembered = memory.read_bytes()
-    assert b"a.py" in remembered
     forged = remembered.replace(again.files()["a.py"].blob.encode(), b"0" * 40)
     for damage in (b"", b"nonsense", remembered[:-1], forged):
         memory.write_bytes(damage)
