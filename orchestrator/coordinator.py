@@ -298,7 +298,7 @@ class Coordinator:
             return ""
         name = self._spend.near()
         if name or short:
-            return f"the limit on {name or self._spend.tightest or 'spending'} was reached"
+            return f"the limit on {name or self._spend.tightest} was reached"
         return ""
 
     async def _one(self, task: Task, phase: int, summary: PhaseSummary | None, heartbeat: Heartbeat) -> Outcome:

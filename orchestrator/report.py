@@ -145,17 +145,17 @@ def to_markdown(report: Report) -> str:
 
 
 _OPTIONS = {
-    "on subagents": "--max-agents",
-    "time": "--max-minutes",
-    "on cost": "--max-cost",
-    "on tokens": "--max-tokens",
+    "the limit on subagents ": "--max-agents",
+    "the time limit ": "--max-minutes",
+    "the limit on cost ": "--max-cost",
+    "the limit on tokens ": "--max-tokens",
 }
-"""Which limit is meant, by what its name in a report holds."""
+"""Which limit is meant, by how a reason of ours begins; what an endpoint said may stand further on in any."""
 
 
 def _goes_on(report: Report) -> str:
     told = [report.stopped_by, *(task.failure for task in report.tasks if task.status != "finished")]
-    option = next((option for text in told for said, option in _OPTIONS.items() if f"{said} " in text), "")
+    option = next((option for text in told for said, option in _OPTIONS.items() if text.startswith(said)), "")
     resume = f"leadline resume {report.session}"
     return f"`{resume} {option} N` with a higher limit goes on." if option else f"`{resume}` goes on."
 

@@ -15,7 +15,7 @@ from manifests.errors import StateError, UsageError
 from manifests.fields import Malformed
 from manifests.sessions import TRANSCRIPT_SCHEMA, Session
 from manifests.tasks import Task
-from subagents.claude.ledger import Entry, totals
+from subagents.claude.ledger import LOST_OUTPUT_TOKENS, Entry, limited_equivalents, totals
 from subagents.claude.messages import Usage
 from subagents.claude.prices import Prices
 from subagents.claude.report import entries_of as ledger_of
@@ -26,8 +26,6 @@ TURN_TOKENS = 2_500
 REPLY_TOKENS = 400
 ANSWER_TOKENS = 12_000
 """Of plan and answer together: findings in, statements out."""
-LOST_OUTPUT_TOKENS = 4_000
-"""What limits count for a reply that was lost; reports give the bound, which is the longest reply that was allowed."""
 LEAST_REQUESTS = 3
 """A subagent that cannot make so many requests is not started."""
 
@@ -169,9 +167,7 @@ class Spend:
         lost = min(entry.bound_output, LOST_OUTPUT_TOKENS)
         tokens += lost if usage.output is None else usage.output
         prices = self._price_of(entry)
-        worth = prices.equivalents(usage)
-        worth += entry.bound_input * prices.write_5m if input_ is None else 0
-        worth += lost * prices.output if usage.output is None else 0
+        worth = limited_equivalents(entry, prices)
         self._largest = max(self._largest, tokens)
         for sums in (self._all, self._by_task.setdefault(entry.task, _Sum())):
             sums.add(entry, tokens, prices.money(worth) or 0.0, prices)
@@ -195,24 +191,25 @@ class Spend:
             return "cost"
         return ""
 
-    @property
-    def tightest(self) -> str:
-        """Name of the limit that leaves least room, or empty."""
+    def _left(self) -> dict[str, float]:
+        """What each limit leaves, in tokens: as uncached input where it is in money."""
         left: dict[str, float] = {}
         if self.limits.max_tokens is not None:
-            left["tokens"] = 1 - self._all.tokens / max(1, self.limits.max_tokens)
-        if self.limits.max_cost is not None:
-            left["cost"] = 1 - self._all.cost / max(1e-12, self.limits.max_cost)
+            left["tokens"] = self.limits.max_tokens - self._all.tokens
+        if self.limits.max_cost is not None and self.prices.per_million:
+            left["cost"] = (self.limits.max_cost - self._all.cost) * 1_000_000 / self.prices.per_million
+        return left
+
+    @property
+    def tightest(self) -> str:
+        """Name of the limit that leaves least room, or empty without one."""
+        left = self._left()
         return min(left, key=left.__getitem__, default="")
 
     def room(self) -> int | None:
         """Tokens that may still be spent, as uncached input where the limit is in money; None without a limit."""
-        left: list[float] = []
-        if self.limits.max_tokens is not None:
-            left.append(self.limits.max_tokens - self._all.tokens)
-        if self.limits.max_cost is not None and self.prices.per_million:
-            left.append((self.limits.max_cost - self._all.cost) * 1_000_000 / self.prices.per_million)
-        return max(0, int(min(left))) if left else None
+        left = self._left()
+        return max(0, int(min(left.values()))) if left else None
 
     def fitting(self, tasks: Sequence[Task]) -> list[Task]:
         """As many of these tasks, in order, as there is room for; each with its reserved share of what is left.

@@ -105,7 +105,11 @@ def is_live_value(value: str) -> bool:
 
 def _is_live_bare(value: str) -> bool:
     """Without quotes it is easily code: be stricter."""
-    return len(value) >= 10 and is_live_value(value) and not re.search(r"[()\[\]{}\\]|::|->|\.\w+\.|^:\w+[?!]?$", value)
+    return (
+        len(value) >= 10
+        and is_live_value(value)
+        and not re.search(r"[()\[\]{}\\]|::|->|\.\w+\.|^:[a-z]+(?:_[a-z]+\d{0,3})+[?!]?$", value)
+    )
 
 
 _WORDS_FOR_PASSWORDS = re.compile(

@@ -22,12 +22,12 @@ from subagents.claude.clearing import clear_tool_results
 from subagents.claude.context import ContextKeeper, Pressure
 from subagents.claude.diagnose import first_change, prints_of
 from subagents.claude.history import Edits, History
-from subagents.claude.ledger import Entry, EntryKind, never_reads
+from subagents.claude.ledger import Entry, EntryKind, limited_equivalents, never_reads
 from subagents.claude.messages import AssistantTurn, Pair, Reply, Request, ToolResult, Usage
 from subagents.claude.progress import Progress, Verdict
 from subagents.claude.protocol import check_request
 from subagents.claude.replies import StreamReader, reply_of, usage_of
-from subagents.claude.server_side import DIAGNOSIS_BETA, cleared_by_api
+from subagents.claude.server_side import DIAGNOSIS_BETA
 from subagents.claude.state_block import StateBlock, finding_line, key_first
 from subagents.claude.stops import Trouble, as_error
 from subagents.claude.tokens import TokenMeter, raw_tokens
@@ -101,8 +101,6 @@ class Agent:
     """Rendered findings by the object's identity; a finding that changes is another object."""
     _edited: str = ""
     """Name of the last edit, for the message about a request that is refused after it."""
-    _api_cleared: int = 0
-    """Calls and turns of thinking that the API left out of the last request; another number is an edit of its own."""
     _told: set[str] = field(default_factory=set)
     shrink_now: bool = False
     """The last reply met the end of the window: compact before the next request."""
@@ -312,10 +310,6 @@ class Agent:
         Returns the turn it completes: what pauses cut into several replies is one turn.
         """
         entry = self._entry(reply.usage, "message", None, bound=reply.counted_input)
-        cleared = cleared_by_api(reply.applied_edits)
-        if cleared != self._api_cleared:
-            entry = replace(entry, cleared=True)
-        self._api_cleared = cleared
         self.transcript.reply(reply, entry)
         self._account(entry)
         self._edited = ""
@@ -332,7 +326,7 @@ class Agent:
         self.spent.tokens += known if known is not None else entry.bound_input
         self.spent.tokens += usage.output if usage.output is not None else entry.bound_output
         prices = self.keeper.policy.prices
-        self.spent.cost += prices.money(prices.equivalents(usage)) or 0.0
+        self.spent.cost += prices.money(limited_equivalents(entry, prices)) or 0.0
 
     def diagnose(self, request: Request, reply: Reply) -> None:
         """Say why the cache gave less than the last request left in it, or that it is written and never read.

@@ -75,17 +75,18 @@ class Endpoint:
     async def _listed(self, models: Any, model: str) -> Mapping[str, object] | None:
         """What the list of models says of one that cannot be asked for by itself; None without such a list.
 
-        Raises UsageError when there is a list, and the model is not on it.
+        Raises UsageError when there is a whole list, and the model is not on it.
         """
         try:
-            page = await models.list(limit=100)
+            page = await models.list(limit=1000)
         except Exception as error:
-            if trouble_of(error).kind == "closed":
-                raise trouble_of(error) from error
+            trouble = trouble_of(error)
+            if trouble.kind == "closed":
+                raise trouble from error
             return None
         data = getattr(page, "data", None)
         listed = {str(one.id): one.to_dict(mode="json") for one in data or () if hasattr(one, "id")}
-        if listed and model not in listed:
+        if listed and model not in listed and not getattr(page, "has_more", False):
             near = get_close_matches(model, listed, n=12, cutoff=0.0)
             raise UsageError(
                 f"the endpoint does not list a model {model!r}, so nobody knows how large its window is",

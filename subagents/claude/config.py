@@ -104,13 +104,12 @@ def settings_from(table: Mapping[str, object], environment: Mapping[str, str]) -
                 raise UsageError(f"{variable} is {given!r}", hint="give a number of tokens")
             values[name] = int(given)
     for name, variable in (("api_key", "ANTHROPIC_API_KEY"), ("auth_token", "ANTHROPIC_AUTH_TOKEN")):
-        given = environment.get(variable, "")
-        if given != given.strip():  # else left to the SDK, which knows what comes first
-            values[name] = given
         if name in values:
-            values[name] = _header_value(str(values[name]), variable if given else f"claude.{name}")
-        elif given:
-            _header_value(given, variable)
+            values[name] = _header_value(str(values[name]), f"claude.{name}")
+        elif given := environment.get(variable):
+            bare = _header_value(given, variable)
+            if bare != given:  # else left to the SDK, which knows what comes first
+                values[name] = bare
     if address := values.get("base_url"):
         _check_address(str(address))
     settings = ClaudeSettings(**values)  # type: ignore[arg-type]

@@ -17,6 +17,10 @@ from subagents.claude.prices import Prices
 EntryKind = Literal["message", "cut", "compaction", "plan", "answer", "verify", "recall"]
 
 
+LOST_OUTPUT_TOKENS = 4_000
+"""What limits count for a reply that was lost; reports give the bound, which is the longest reply that was allowed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One request that reached the endpoint."""
@@ -29,7 +33,7 @@ class Entry:
     """Most that unreported input can be."""
     bound_output: int
     cleared: bool = False
-    """An edit of the context, ours or the API's, went before this request: its cache write is expected."""
+    """An edit of the context went before this request: its cache write is expected."""
 
     @property
     def unknown(self) -> bool:
@@ -90,6 +94,17 @@ def totals(entries: Iterable[Entry], prices: Prices) -> Totals:
         bound_input=bound_input,
         bound_output=bound_output,
     )
+
+
+def limited_equivalents(entry: Entry, prices: Prices) -> float:
+    """What limits in money count for one request, in uncached input tokens: of what is unknown, the most it can be; of
+    a lost reply, what replies are like."""
+    worth = prices.equivalents(entry.usage)
+    if entry.usage.input_total is None:
+        worth += entry.bound_input * prices.write_5m
+    if entry.usage.output is None:
+        worth += min(entry.bound_output, LOST_OUTPUT_TOKENS) * prices.output
+    return worth
 
 
 def never_reads(entries: Iterable[Entry], *, after: int = 4) -> bool:

@@ -6,7 +6,7 @@ it is bound to what stands before. Names move: they are the SDK's types of the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from subagents.claude.config import ClaudeSettings, ModelFacts
@@ -39,12 +39,6 @@ def wanted(settings: ClaudeSettings, facts: ModelFacts) -> bool:
     if settings.server_side is not None:
         return settings.server_side and facts.can_clear
     return facts.can_clear and settings.binds_thinking is not False and settings.thinking != "disabled"
-
-
-def cleared_by_api(applied_edits: Sequence[Mapping[str, object]]) -> int:
-    """How many calls and turns of thinking the API left out of a request, by what its reply says."""
-    counts = (edit.get(name) for edit in applied_edits for name in ("cleared_tool_uses", "cleared_thinking_turns"))
-    return sum(count for count in counts if isinstance(count, int))
 
 
 def edits_for(facts: ModelFacts, *, budget_tokens: int, keep_uses: int, excluded_tools: Sequence[str]) -> ServerSide:

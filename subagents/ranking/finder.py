@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from subagents.codebase.types import CannotRead, CodeIndex, FileHit, Snapshot, Symbol, SymbolHit
 from subagents.ranking.corpus import Corpus, DamagedTerms, MemoryStore, Store, stored_corpus
 from subagents.ranking.history import Commits, read_commits
-from subagents.ranking.places import pointed_at
+from subagents.ranking.places import entries_inside, pointed_at
 from subagents.ranking.query import Query, parse
 from subagents.ranking.reasons import reasons_for
 from subagents.ranking.record import Record
@@ -63,6 +63,7 @@ class RankedFinder:
         if not chosen:
             return ()
         best = float(ranking.scores[chosen[0]])
+        entries = entries_inside(self.corpus, ranking.query)
         hits = []
         for file in chosen:
             path = self.corpus.paths[file]
@@ -72,7 +73,7 @@ class RankedFinder:
                     path=path,
                     score=round(float(np.exp(ranking.scores[file] - best)), 6),
                     reasons=reasons_for(self.corpus, ranking.query, ranking.table, file, symbols),
-                    symbols=tuple(_best_symbols(self.corpus, ranking, file, symbols)),
+                    symbols=tuple(_best_symbols(ranking, file, symbols, pointed_at(entries, file, symbols))),
                 )
             )
         return tuple(hits)
@@ -125,16 +126,15 @@ class RankedFinder:
         return ranking
 
 
-def _best_symbols(corpus: Corpus, ranking: Ranking, file: int, symbols: Sequence[Symbol]) -> list[SymbolHit]:
-    """Those that the question points at by line, then those that hold what is asked. `symbols` are those of the file,
-    in the index's order."""
+def _best_symbols(ranking: Ranking, file: int, symbols: Sequence[Symbol], pointed: Sequence[int]) -> list[SymbolHit]:
+    """Those that the question points at, then those that hold what is asked. `symbols` are those of the file, in the
+    index's order, `pointed` places among them."""
     import numpy as np
 
     found = ranking.table.symbols.get(file)
     if found is None:
         return []
     top = float(found.scores.max())
-    pointed = pointed_at(corpus, ranking.query, file, symbols)[:SYMBOLS_A_FILE]
     hits = [SymbolHit(symbol=symbols[place], score=1.0) for place in pointed]
     for at in np.lexsort((found.places, -found.scores))[:SYMBOLS_A_FILE].tolist():
         if found.scores[at] > 0 and found.places[at] < len(symbols) and found.places[at] not in pointed:

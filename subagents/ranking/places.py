@@ -52,13 +52,13 @@ def traced_places(corpus: Corpus, query: Query) -> NDArray[np.float64]:
     import numpy as np
 
     made = np.zeros(len(corpus))
-    for back, (_, files) in enumerate(reversed(_inside(corpus, query))):
+    for back, (_, files) in enumerate(reversed(entries_inside(corpus, query))):
         for file in files:
             made[file] = max(made[file], FRAME_DECAY**back / len(files))
     return made
 
 
-def _inside(corpus: Corpus, query: Query) -> list[tuple[Frame, Sequence[int]]]:
+def entries_inside(corpus: Corpus, query: Query) -> list[tuple[Frame, Sequence[int]]]:
     """Entries that lie in this repository, and the files that each may mean."""
     matched = [(frame, *best_matches(corpus, frame.path)) for frame in query.frames]
     return [
@@ -66,11 +66,11 @@ def _inside(corpus: Corpus, query: Query) -> list[tuple[Frame, Sequence[int]]]:
     ]
 
 
-def pointed_at(corpus: Corpus, query: Query, file: int, symbols: Sequence[Symbol]) -> list[int]:
+def pointed_at(entries: Sequence[tuple[Frame, Sequence[int]]], file: int, symbols: Sequence[Symbol]) -> list[int]:
     """Places of the definitions that entries of a traceback or `path:line` point at, the last entry's first. An entry's
     name tells better than its line, which may be that of another version; several of one name are told by the line."""
     places: list[int] = []
-    for frame in reversed([frame for frame, files in _inside(corpus, query) if file in files]):
+    for frame in reversed([frame for frame, files in entries if file in files]):
         chosen = [at for at, one in enumerate(symbols) if frame.name and one.name == frame.name]
         if not chosen:
             chosen = [at for at, one in enumerate(symbols) if one.start <= frame.line <= one.end]

@@ -135,6 +135,7 @@ IN_CONTEXT: dict[str, list[tuple[str, str]]] = {
         (f'"aws_secret_access_key" => "{(k := r(40))}"', k),
         (f"<password>{PASSWORD}xyz</password>", PASSWORD),
         (f"https://x/y?api_key={(k := r(32))}&b=1", k),
+        ("password::S3cretValue9x", "S3cretValue9x"),
         (f"api_key%3D{(k := r(32))}&b", k),
         (f'os.environ.get("SECRET_KEY", "{(k := r(50))}")', k),
     ],

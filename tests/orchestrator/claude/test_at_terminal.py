@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.orchestrator.claude.lab import QUESTION, Lab, lab, make_works
 
 PATIENCE_S = 60.0
+ASKED = r"3 subagents: about [\d,]+ tokens, about [\d.]+ USD.*Go on\?.*: "
 
 
 def at_terminal(one: Lab, *arguments: str, typed: Sequence[tuple[str, str]]) -> tuple[int, str]:
@@ -64,12 +65,11 @@ def test_control_c_and_the_end_of_input_at_the_question_are_answers(tmp_path: Pa
     with lab(tmp_path / "home", rounds=1) as one:
         assert one.api is not None
         one.configure(limits="ask_above_cost = 0.01")
-        asked = r"3 subagents: about [\d,]+ tokens, about [\d.]+ USD.*Go on\?.*: "
-        code, said = at_terminal(one, "explore", str(works), QUESTION, "--engine", "claude", typed=[(asked, "\x03")])
+        code, said = at_terminal(one, "explore", str(works), QUESTION, "--engine", "claude", typed=[(ASKED, "\x03")])
         assert code == 130, said
         session = re.findall(r"leadline resume (\S+)", said)[-1]
         assert one.json("sessions")["sessions"][0]["status"] == "interrupted"
-        code, said = at_terminal(one, "resume", session, typed=[(asked, "\x04")])
+        code, said = at_terminal(one, "resume", session, typed=[(ASKED, "\x04")])
         assert code == 2, said
         assert "nothing more was spent" in said
         assert len(one.api.created) == 1, "only the plan was paid for"
@@ -80,13 +80,12 @@ def test_a_person_is_asked_above_the_amount_and_what_they_decline_resumes_when_t
     with lab(tmp_path / "home", rounds=1) as one:
         assert one.api is not None
         one.configure(limits="ask_above_cost = 0.01")
-        asked = r"3 subagents: about [\d,]+ tokens, about [\d.]+ USD.*Go on\?.*: "
-        code, said = at_terminal(one, "explore", str(works), QUESTION, "--engine", "claude", typed=[(asked, "n\n")])
+        code, said = at_terminal(one, "explore", str(works), QUESTION, "--engine", "claude", typed=[(ASKED, "n\n")])
         assert code == 2, said
         assert "nothing more was spent" in said
         assert len(one.api.created) == 1, "only the plan was paid for"
         session = re.findall(r"leadline resume (\S+)", said)[-1]
-        code, said = at_terminal(one, "resume", session, typed=[(asked, "y\n")])
+        code, said = at_terminal(one, "resume", session, typed=[(ASKED, "y\n")])
         assert code == 0, said
         assert "Statement 1" in said
         seen = len(one.api.created)

@@ -78,12 +78,14 @@ def test_one_that_fails_leaves_its_siblings_alone_and_only_it_runs_again(tmp_pat
 def test_when_all_fail_it_is_said_and_resuming_them_answers(tmp_path: Path, works: Path) -> None:
     with lab(tmp_path / "home", rounds=1) as one:
         assert one.api is not None
-        fault = {"status": 400, "error_type": "invalid_request_error", "message": "no such luck"}
+        said = "no such luck on cost or time at all"
+        fault = {"status": 400, "error_type": "invalid_request_error", "message": said}
         one.api.fail_next({}, *[fault] * 3)
         got = one.explore(works, code=5)
         assert [t["status"] for t in got["tasks"]] == ["failed"] * 3
         assert all("no such luck" in t["failure"] for t in got["tasks"])
         assert (got["status"], got["answer"]["found"], got["findings"]) == ("partial", False, [])
+        assert "--max-" not in one.run("show", got["session"]).stdout, "what an endpoint says names no limit of ours"
         assert one.json("resume", got["session"])["status"] == "answered"
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -95,25 +98,46 @@ async def test_a_model_that_the_endpoint_does_not_list_is_told_with_those_it_has
 
 
 async def test_a_web_page_is_no_messages_api() -> None:
+    with serving(lambda path: (200, "text/html", b"<html><body>It works!</body></html>")) as settings:
+        endpoint = make_endpoint(settings)
+        with pytest.raises(Trouble, match="It works") as caught:
+            await endpoint.facts("m")
+        await endpoint.close()
+    assert as_error(caught.value).exit_code == 2
+
+
+async def test_a_list_that_goes_on_elsewhere_proves_no_model_unknown() -> None:
+    some = json.dumps({"data": [{"id": "other", "type": "model"}], "has_more": True}).encode()
+
+    def answer(path: str) -> tuple[int, str, bytes]:
+        return (200 if path.startswith("/v1/models?") else 404), "application/json", some
+
+    with serving(answer) as settings:
+        endpoint = make_endpoint(settings)
+        with pytest.raises(UsageError, match="does not say how large the window of 'm' is"):
+            await endpoint.facts("m")
+        await endpoint.close()
+
+
+@contextmanager
+def serving(answer: Callable[[str], tuple[int, str, bytes]]) -> Iterator[ClaudeSettings]:
+    """Settings that reach a server on loopback which answers every GET with (status, content type, body)."""
+
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "text/html")
+            status, kind, body = answer(self.path)
+            self.send_response(status)
+            self.send_header("content-type", kind)
             self.end_headers()
-            self.wfile.write(b"<html><body>It works!</body></html>")
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        settings = ClaudeSettings(base_url=f"http://127.0.0.1:{server.server_port}", api_key="k", model="m")
-        endpoint = make_endpoint(settings)
-        with pytest.raises(Trouble, match="It works") as caught:
-            await endpoint.facts("m")
-        await endpoint.close()
+        yield ClaudeSettings(base_url=f"http://127.0.0.1:{server.server_port}", api_key="k", model="m")
         server.shutdown()
-    assert as_error(caught.value).exit_code == 2
 
 
 async def test_after_a_phase_that_brought_nothing_no_other_is_planned(here: World, workspace: Workspace) -> None:

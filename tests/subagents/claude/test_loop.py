@@ -260,6 +260,18 @@ async def test_a_compatible_server_needs_a_configured_window_and_then_works(here
     assert outcome.status == "finished"
 
 
+async def test_a_limit_in_money_holds_where_no_usage_is_reported(here: World) -> None:
+    from dataclasses import replace
+
+    from tests.fake_api.persona import COMPATIBLE
+
+    with FakeApi(model=Explorer(steps=40), persona=replace(COMPATIBLE, usage="none", has_count_tokens=False)) as api:
+        prices = {"default": {"per_million": 3.0}}
+        task = here.task(settings={"max_cost": 0.2})
+        outcome = await here.run(settings_for(api, model="local", window_tokens=32_768, prices=prices), task)
+    assert outcome.failure == "the limit on cost was reached"
+
+
 async def test_a_server_that_reports_no_usage_has_unknown_costs_with_a_bound(here: World) -> None:
     from dataclasses import replace
 

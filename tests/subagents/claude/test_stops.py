@@ -32,8 +32,8 @@ def test_each_stop_reason_of_the_sdk_has_an_action(reason: str) -> None:
     assert stop_action(reason)
 
 
-def test_every_reason_of_the_sdk_is_mapped() -> None:
-    assert set(STOP_ACTIONS) >= {*get_args(StopReason), *get_args(BetaStopReason)}
+def test_no_action_is_kept_for_a_reason_the_sdk_does_not_know() -> None:
+    assert set(STOP_ACTIONS) == {*get_args(StopReason), *get_args(BetaStopReason)}
 
 
 def test_an_unknown_reason_is_an_error() -> None:
